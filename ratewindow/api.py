@@ -23,7 +23,7 @@ from ratewindow.limiter.arguments import check_cost, payable
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Decision
 from ratewindow.overrides.lookup import Overrides, Ruling
-from ratewindow.request import decide, refusal, visit
+from ratewindow.request import decide, late_charges, refusal, visit
 from ratewindow.request.decide import Steps, arun, run
 from ratewindow.request.prepare import Question, adapted, ask, ask_about, judge
 from ratewindow.rulebook import current
@@ -163,7 +163,7 @@ def _refund(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[No
     book, rules = yield _find, _afind, name, who, given
     checks = _counted(book, rules, who, cost).checks
     if checks:
-        yield from visit.refund([(check, [None] * len(check.windows)) for check in checks], _met(who))
+        yield from late_charges.refund([(check, [None] * len(check.windows)) for check in checks], _matched(who))
 
 
 def _reset(name: str, who: Who, given: GivenRate | None) -> Steps[None]:
@@ -222,7 +222,7 @@ def _question(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int, force:
         rules, settled = judge(_rulings(book.overrides, who), rules, force)
         if settled:
             return Question([], settled, ())
-    question = _ask(who, rules, cost).after(_met(who))
+    question = _ask(who, rules, cost).after(_matched(who))
     return question._replace(checks=[payable(check) for check in question.checks]) if force else question
 
 
@@ -260,15 +260,15 @@ def _rules(book: Rulebook, name: str, code: Rule | None) -> Sequence[Rule]:
     if not conf.current().enabled:
         return ()
     row = book.by_name.get(name)
-    rules = book.of_name(name, code, warn=row is None and code is None and not code_rates.has_rate(name))
+    rules = book.of_name(name, code, warn=row is None and code is None and not code_rates.rated(name))
     if code is None and row is not None and row.mode == "shadow" and not book.alone and code_rates.enforces(name):
         rules = [rule.beside for rule in rules]  # beside a rate by a function, which is known to its view alone
     return [rule if rule.count_when is None else rule.unconditional for rule in rules]
 
 
-def _met(who: Who) -> Decision:
-    """What this request has met already."""
-    return visit.of(original(who)).decision if _is_request(who) else visit.NOTHING_MET
+def _matched(who: Who) -> Decision:
+    """The decision on what this request has matched already."""
+    return visit.of(original(who)).decision if _is_request(who) else visit.NOTHING_MATCHED
 
 
 def _keep(who: Who, decision: Decision) -> Decision:
@@ -278,10 +278,10 @@ def _keep(who: Who, decision: Decision) -> Decision:
         if known.is_open:
             known.replace(decision)
         else:
-            counters.record(decision.decisions, conf.current().stats, request)
+            counters.record(decision.parts, conf.current().stats, request)
     else:  # the report has the identity from the check, unless a block or an outage has refused it
         about = parse_identity(cast("str | tuple[str, ...]", who)) if decision.reason else None
-        counters.record(decision.decisions, conf.current().stats, about)
+        counters.record(decision.parts, conf.current().stats, about)
     return _of_the_rule(decision)
 
 

@@ -10,7 +10,6 @@ from ratewindow.conf.in_words import escape_values
 
 class RateWindowConfig(AppConfig):
     name = "ratewindow"
-    label = "ratewindow"
     verbose_name = _("Rate limits")
     default_auto_field = "django.db.models.BigAutoField"
 

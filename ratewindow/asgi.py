@@ -1,17 +1,14 @@
 """The site's lifespan under an ASGI server: rules before the first request, counts and connections after the last one."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 # Nothing of ours is imported here: this module is, at the head of asgi.py, before Django is set up.
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-def lifespan(app: Callable[[Any, Any, Any], Awaitable[None]]) -> Application:
+def lifespan(app: Application) -> Application:
     """`app`, with the rules read before its server lets requests in, and the last counts sent before the server ends.
 
     In asgi.py: ``application = lifespan(get_asgi_application())``. It answers the lifespan protocol in the place of Django,
@@ -19,7 +16,7 @@ def lifespan(app: Callable[[Any, Any, Any], Awaitable[None]]) -> Application:
     the counts of the last second are lost if the server exits without running exit handlers, as uvicorn does.
     """
 
-    async def application(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await _live(receive, send)
         else:
@@ -28,7 +25,7 @@ def lifespan(app: Callable[[Any, Any, Any], Awaitable[None]]) -> Application:
     return application
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _live(receive: Any, send: Any) -> None:
     from ratewindow import process
     from ratewindow.rulebook import current
     from ratewindow.store import stores

@@ -1,4 +1,4 @@
-"""Background threads of each process: what must happen regularly, and never on a request's time.
+"""Background threads of each process: what must happen regularly, and never on a request's time. `process` lists what that is.
 
 One thread always runs. It does what is quick, and starts others for what may be held up: each of these takes one turn.
 """
@@ -54,13 +54,13 @@ _cannot_start: set[str] = set()
 running_in = 0  # the process whose threads run; requests compare it before they call `ensure_running`
 
 
-def assign(chores: Iterable[Chore], outage_is_known: Callable[[], bool]) -> None:
+def assign(chores: Iterable[Chore], outage_is_known: Callable[[], object]) -> None:
     """Set what this process's threads do. While `outage_is_known`, errors of the server are no news."""
     global _chores, _outage_is_known
     _chores, _outage_is_known = [*chores], outage_is_known
 
 
-def _outage_is_known() -> bool:
+def _outage_is_known() -> object:
     return False
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import MethodType
-from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack, cast
 from weakref import WeakKeyDictionary
 
 from django.http import HttpRequest
@@ -36,12 +36,10 @@ from ratewindow.request.prepare import Cost
 from ratewindow.rules import code_rates, site_routes
 from ratewindow.rules.code_rates import CodeRate, DeclaredRate, GivenRate, Rate
 from ratewindow.rules.rate_options import ViewOptions, parse_options
-from ratewindow.rules.rule import check_methods, check_name
-from ratewindow.rules.site_routes import Place
+from ratewindow.rules.rule import check_name, parse_methods
+from ratewindow.rules.site_routes import LimitedMethod
 
 View = TypeVar("View", bound=Callable[..., Any])
-Given = ParamSpec("Given")
-Made = TypeVar("Made", covariant=True)
 Methods = str | Iterable[str | None]
 
 ALL = (None,)  # as django-ratelimit has it
@@ -49,22 +47,6 @@ _UNSAID: Any = object()  # no rate given; a rate of None is one that limits nobo
 UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
 
 
-class _WithMethods(Protocol[Given, Made]):
-    """A function with django-ratelimit's names for methods as attributes, such as ``ratelimit.UNSAFE``."""
-
-    ALL: tuple[None]
-    UNSAFE: tuple[str, ...]
-
-    def __call__(self, *args: Given.args, **kwargs: Given.kwargs) -> Made: ...
-
-
-def _with_methods(function: Callable[Given, Made]) -> _WithMethods[Given, Made]:
-    made = cast("_WithMethods[Given, Made]", function)
-    made.ALL, made.UNSAFE = ALL, UNSAFE
-    return made
-
-
-@_with_methods
 def ratelimit(
     name: str | None = None,
     rate: Rate | None = _UNSAID,
@@ -112,6 +94,10 @@ def ratelimit(
     return _Arguments(called, given, cost, block).around
 
 
+ratelimit.ALL = ALL  # type: ignore[attr-defined]
+ratelimit.UNSAFE = UNSAFE  # type: ignore[attr-defined]
+
+
 def limit(
     name: str,
     rate: Rate,
@@ -148,9 +134,6 @@ class DeclaredLimit:
     def __init__(self, name: str, given: GivenRate) -> None:
         self.name = name
         self._arguments = _Arguments(name, given, cost=1, block=True)
-
-    def __repr__(self) -> str:
-        return f"<limit {self.name}>"
 
     def __call__(self, view: View) -> View:
         """Limit a view, as ``@ratelimit(name)`` does."""
@@ -207,9 +190,9 @@ class _Arguments:
             name = self._called
             if name is None:  # without a place: decorators that are made for each request, or hide what they decorate
                 position = getattr(view, "_ratewindow_doors", 0) + 1
-                place = site_routes.place(owner, self._mark) or Place(owner, view.__name__, position)
-                name = _name_at(place)
-                self.register_at(place)
+                limited = site_routes.limited_method(owner, self._mark) or LimitedMethod(owner, view.__name__, position)
+                name = _name_at(limited)
+                self.register_at(limited)
             door = self._doors[owner] = self._door(name)
         return door
 
@@ -217,9 +200,9 @@ class _Arguments:
         warn = bool(self._called) and self._given.registered is None
         return ViewDoor(name, self._given, self._cost, self._block, warn, self._async)
 
-    def register_at(self, place: Place) -> None:
-        where = f"{place.view.__module__}.{place.view.__qualname__}.{place.method}"
-        self._register(self._called or _name_at(place), where)
+    def register_at(self, limited: LimitedMethod) -> None:
+        where = f"{limited.view.__module__}.{limited.view.__qualname__}.{limited.method}"
+        self._register(self._called or _name_at(limited), where)
 
     def _register(self, name: str, place: str) -> None:
         given = self._given
@@ -229,8 +212,8 @@ class _Arguments:
 
 
 def _register_methods() -> None:
-    for place, arguments in site_routes.limited_methods():
-        arguments.register_at(place)
+    for limited, arguments in site_routes.limited_methods():
+        arguments.register_at(limited)
 
 
 code_rates.add_finder(_register_methods)
@@ -283,13 +266,13 @@ def _methods(methods: Methods | None) -> frozenset[str]:
     texts = [each for each in named if each is not None]
     if not all(isinstance(each, str) for each in texts):
         raise ValueError(f"{methods!r} does not name HTTP methods: write for example 'POST', or ['GET', 'HEAD']")
-    return check_methods(",".join(texts))
+    return parse_methods(",".join(texts))
 
 
-def _name_at(place: Place) -> str:
+def _name_at(limited: LimitedMethod) -> str:
     """A rule name for a place in a class: the class's own where its `dispatch` is limited, and so all its methods."""
-    method = "" if place.method in ("dispatch", "__call__") else f".{place.method}"
-    return made_name(place.view.__module__, place.view.__qualname__ + method, place.position)
+    method = "" if limited.method in ("dispatch", "__call__") else f".{limited.method}"
+    return made_name(limited.view.__module__, limited.view.__qualname__ + method, limited.position)
 
 
 def _name_of(view: Any) -> str:

@@ -42,7 +42,7 @@ CHORES = (
 
 def start() -> None:
     """Connect the parts; called once, when Django starts. Threads start with the first request."""
-    background.assign((*CHORES, *(chore for room in rooms.installed() for chore in room.chores())), outage.is_known)
+    background.assign((*CHORES, *(chore for room in rooms.installed() for chore in room.chores())), outage.open_breakers)
     outage.breaker.holds = without_redis.in_words
     breaker.listen(outage.forget_failures)
     breaker.listen(processes.add_turn)  # which also starts the probes

@@ -7,7 +7,6 @@ import pkgutil
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from django.apps import AppConfig, apps
@@ -112,12 +111,8 @@ class Room(AppConfig):
         """Pages, below those of the rules."""
         return []
 
-    def rule_list_links(self, model_admin: Any, request: "HttpRequest") -> Iterable[Link]:
-        """Among the object tools of the list of rules."""
-        return ()
-
-    def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any) -> Iterable[Link]:
-        """Among the object tools of a rule's page."""
+    def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any = None) -> Iterable[Link]:
+        """Among the object tools of a rule's page; without a rule, of the list of rules."""
         return ()
 
     def rule_actions(self) -> list[Any]:
@@ -163,11 +158,6 @@ def keep_reasons() -> bool:
     return any(room.keeps_reasons for room in installed())
 
 
-def is_installed(name: str) -> bool:
-    """Whether ``ratewindow.contrib.<name>`` is among ``INSTALLED_APPS``."""
-    return apps.is_installed(f"{PACKAGE}.{name}")
-
-
 def run_task(name: str) -> str:
     """Run the task of that name of whichever room has it; returns what it says. Without one there is nothing to do."""
     functions = [room.tasks[name] for room in installed() if name in room.tasks]
@@ -183,11 +173,6 @@ def names() -> list[str]:
     return [f"{PACKAGE}.{module.name}" for module in pkgutil.iter_modules(package.__path__) if module.ispkg]
 
 
-def known() -> list[tuple[type[Room], bool]]:
-    """Each, and whether the site has installed it."""
-    return [(_room(import_module(f"{name}.apps")), apps.is_installed(name)) for name in names()]
-
-
-def _room(module: ModuleType) -> type[Room]:
-    classes = (each for each in vars(module).values() if isinstance(each, type))
-    return next(each for each in classes if issubclass(each, Room) and each is not Room)
+def known() -> list[tuple[Any, bool]]:
+    """Each as a `Room`, and whether the site has installed it."""
+    return [(Room.create(name), apps.is_installed(name)) for name in names()]

@@ -12,7 +12,7 @@ from ratewindow.operations.cleaning import KEYS_PER_SECOND, clean
 
 @shared_task(ignore_result=True)
 def collect_stats() -> str:
-    return str(collecting.collect_stats())
+    return collecting.collect_stats()
 
 
 @shared_task(ignore_result=True)

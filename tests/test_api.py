@@ -316,7 +316,7 @@ class TestARateThatACallGives:
         assert not ratewindow.hit("sms", "user:42")
         ratewindow.refund("sms", "user:42")
         assert ratewindow.peek("sms", "user:42")
-        assert code_rates.names() >= {"sms"}
+        assert code_rates.load_names() >= {"sms"}
 
     def test_ends_where_a_row_is_enforced(self) -> None:
         define("sms", "1/h")
@@ -510,5 +510,5 @@ class TestARateThatACallGives:
         monkeypatch.setattr(code_rates, "MOST_BY_CALLS", 3)
         for number in range(9):
             ratewindow.hit(f"sms.{number}", "user:42", rate="5/h")
-        assert len(code_rates.names() & {f"sms.{number}" for number in range(9)}) <= 3
+        assert len(code_rates.load_names() & {f"sms.{number}" for number in range(9)}) <= 3
         assert len(code_rates.uses().keys() & {f"sms.{number}" for number in range(9)}) <= 3

@@ -12,7 +12,7 @@ from django.core.asgi import get_asgi_application
 from ratewindow.asgi import Application, lifespan
 from ratewindow.counting import minutes
 from ratewindow.counting.counters import counters
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import RuleDecision
 from ratewindow.rulebook import current
 from ratewindow.store import stores
 
@@ -45,7 +45,7 @@ def counted() -> int:
 
 async def test_the_last_counts_are_sent_before_the_server_ends() -> None:
     async with serving(lifespan(get_asgi_application())):
-        counters.record([Decision(rule="asked")])
+        counters.record([RuleDecision(rule="asked")])
         assert counted() == 0
     assert counted() == 1
 
@@ -92,5 +92,5 @@ async def test_requests_go_to_the_app_untouched() -> None:
 async def test_a_redis_that_is_away_holds_up_no_end(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     settings.RATEWINDOW = {"REDIS": "redis://127.0.0.1:1/0"}
     async with serving(lifespan(get_asgi_application())):
-        counters.record([Decision(rule="asked")])
+        counters.record([RuleDecision(rule="asked")])
     assert "the last counts of this process could not be sent" in caplog.text

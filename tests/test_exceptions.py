@@ -12,6 +12,7 @@ from django.test import RequestFactory
 
 import ratewindow
 from ratewindow import Decision, RateLimited, RequestDecision
+from ratewindow.limiter.types import RuleDecision
 from ratewindow.models import RateRule
 from ratewindow.request import visit
 
@@ -38,9 +39,9 @@ def test_an_exception_is_the_same_after_it_was_pickled_or_copied(again: Any, ref
 
 def test_so_is_the_decision_of_a_request(rf: RequestFactory, refused: RateLimited) -> None:
     known = visit.begin(request := rf.get("/"))
-    known.add(Decision.of([*refused.decision.decisions, Decision(rule="other", remaining=3)]))
+    known.add(Decision.of([*refused.decision.decisions, RuleDecision(rule="other", remaining=3)]))
     shown = request.ratewindow  # type: ignore[attr-defined]
-    assert type(shown) is RequestDecision and not shown and shown.parts == known.decision.parts
+    assert type(shown) is RequestDecision and not shown and shown.decisions == known.decision.decisions
     assert pickle.loads(pickle.dumps(shown)) == copy.copy(shown) == known.decision
 
 

@@ -16,7 +16,7 @@ from django.test import override_settings
 from ratewindow import background, conf, process
 from ratewindow.counting.counters import counters
 from ratewindow.health import processes
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import RuleDecision
 from ratewindow.models import Override, RateRule
 from ratewindow.rulebook import current, edits, reading
 from ratewindow.rulebook.current import Rulebook
@@ -57,7 +57,7 @@ def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_idle")
 def test_an_idle_process_needs_one_thread_and_others_while_they_have_something_to_do() -> None:
     assert has_work() == set()
-    counters.record([Decision(rule="login")])
+    counters.record([RuleDecision(rule="login")])
     assert has_work() == {"reports"}
     counters.flush()
     edits._state.edited = True
@@ -123,7 +123,7 @@ def test_each_chore_is_listed_once_and_has_an_interval() -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_has_the_rules_of_its_parent_but_neither_its_counts_nor_its_connections_nor_its_name() -> None:
     current.hold(Rulebook([Rule("login", ())]), 0)
-    counters.record([Decision(rule="login")])
+    counters.record([RuleDecision(rule="login")])
     client, name = process_clients.client(), processes._self.name
     child = os.fork()
     if not child:
@@ -143,7 +143,7 @@ def test_other_settings_begin_with_a_closed_breaker_and_send_no_counts_of_memory
     assert outage.breaker.open
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         assert not outage.breaker.open and process_clients.in_memory()
-        counters.record([Decision(rule="login")])
+        counters.record([RuleDecision(rule="login")])
         assert counters.held()
     assert not counters.held()
 
@@ -205,7 +205,7 @@ def test_nor_is_what_an_event_loop_makes(module: Any, name: str, monkeypatch: py
 
 def test_a_test_resets_all_of_it_at_once() -> None:
     current.hold(Rulebook([Rule("login", ())]), 0)
-    counters.record([Decision(rule="login")])
+    counters.record([RuleDecision(rule="login")])
     outage._failures.append((time.monotonic(), "store:timeout", "login"))
     reset_process()
     assert current.read_at_s() is None and not counters.held() and not outage.failures_by_cause()

@@ -52,10 +52,20 @@ def register(model: type[Model]) -> Any:
 
 View = Callable[..., HttpResponse]
 WHY = "why"  # the field for the reason, in forms of rows that have none of their own
+CHECKBOX = "lockout_known"  # the name of the checkbox of the page that asks
+
+
+def edits_no_rule(view: View) -> View:
+    """Mark a view that takes a POST and edits no rule or block: it needs no transaction, which others would wait for."""
+    view.edits_no_rule = True  # type: ignore[attr-defined]
+    return view
 
 
 class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """A `ModelAdmin` of which every page, also those that a subclass adds, says whose edits it makes."""
+    """A `ModelAdmin` of which every page, also those that a subclass adds, says whose edits it makes, and asks before it locks
+    staff out."""
+
+    show_add_link = True  # without it Unfold's lists have no button that adds
 
     @property
     def urls(self) -> list[URLPattern]:
@@ -69,53 +79,38 @@ class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def around(self, view: View) -> View:
         @wraps(view)
         def recorded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            if request.method != "POST" or not request.user.is_authenticated:
+            if request.method != "POST" or not self.admin_site.has_permission(request):
                 return view(request, *args, **kwargs)
             reason = request.POST.get(WHY) or request.POST.get("reason") or ""
             with origin.edits("admin", user=request.user, reason=reason):
-                return view(request, *args, **kwargs)
+                if CHECKBOX in request.POST or hasattr(view, "edits_no_rule"):
+                    return view(request, *args, **kwargs)
+                return self._asking(view, request, *args, **kwargs)
 
         return recorded
+
+    def _asking(self, view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The view in one transaction, which is rolled back where its sender has to confirm a lockout."""
+        with transaction.atomic(using=router.db_for_write(RateRule)):
+            before = _enforced()
+            response = view(request, *args, **kwargs)
+            changed = [rule for name, rule in _enforced().items() if rule != before.get(name)]
+            sentences = lockouts(changed, request).values()
+            if not sentences:
+                return response
+            transaction.set_rollback(True, using=router.db_for_write(RateRule))
+        request._messages = default_storage(request)  # type: ignore[attr-defined]  # nothing has been done
+        return _lockout_page(self, request, sentences)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         """That of a room, if one has it."""
         pages = (room.object_history(self, request, object_id) for room in rooms.installed())
         return next(filter(None, pages), None) or super().history_view(request, object_id, extra_context)
 
-
-def why_fieldsets() -> list[Any]:
-    """The fieldset for the reason, if it is kept."""
-    return [(_("This change"), {"fields": [WHY]})] if rooms.keep_reasons() else []
-
-
-CHECKBOX = "lockout_known"  # the name of the checkbox of the page that asks
-
-
-class AskingAdmin(RecordedAdmin):
-    """A `ModelAdmin` of which every page, also those that a subclass adds, asks before it locks staff out."""
-
-    show_add_link = True  # without it Unfold's lists have no button that adds
-
-    def around(self, view: View) -> View:
-        """The view in one transaction, which is rolled back where its sender has to confirm a lockout."""
-        recorded = super().around(view)
-
-        @wraps(recorded)
-        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            if request.method != "POST" or not self.admin_site.has_permission(request) or CHECKBOX in request.POST:
-                return recorded(request, *args, **kwargs)
-            with transaction.atomic(using=router.db_for_write(RateRule)):
-                before = _enforced()
-                response = recorded(request, *args, **kwargs)
-                changed = [rule for name, rule in _enforced().items() if rule != before.get(name)]
-                sentences = lockouts(changed, request).values()
-                if not sentences:
-                    return response
-                transaction.set_rollback(True, using=router.db_for_write(RateRule))
-            request._messages = default_storage(request)  # type: ignore[attr-defined]  # nothing has been done
-            return _lockout_page(self, request, sentences)
-
-        return recorded if hasattr(view, "changes_nothing") else asked
+    def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any) -> Any:
+        """A form that knows its request, as an `EditForm` needs it."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        return type(form.__name__, (form,), {"request": request})
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Django ignores an action that the user may not run, as if nothing was chosen; here it is forbidden."""
@@ -124,10 +119,9 @@ class AskingAdmin(RecordedAdmin):
         return super().changelist_view(request, extra_context)
 
 
-def changes_nothing(view: View) -> View:
-    """Mark a view that takes a POST and saves nothing: it needs no transaction, which others would wait for."""
-    view.changes_nothing = True  # type: ignore[attr-defined]
-    return view
+def why_fieldsets() -> list[Any]:
+    """The fieldset for the reason, if it is kept."""
+    return [(_("This change"), {"fields": [WHY]})] if rooms.keep_reasons() else []
 
 
 def _enforced() -> dict[str, Rule]:

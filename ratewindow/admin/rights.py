@@ -1,13 +1,11 @@
 """What the person of a request may do in the admin, and how identities are shown to them: masked without `view_identity`."""
 
-import json
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest
-from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from ratewindow.identity import paths_in
@@ -34,11 +32,6 @@ def may_view_users(request: HttpRequest) -> bool:
     if registered is not None:
         return registered.has_view_permission(request)
     return any(request.user.has_perm(f"{model._meta.app_label}.{verb}_{model._meta.model_name}") for verb in ("view", "change"))
-
-
-def fingerprint(values: Any) -> str:
-    """A digest by which a form knows plain values again. It is keyed, since a reader could try identities until one fits."""
-    return salted_hmac("ratewindow.admin.rights", json.dumps(values, sort_keys=True), algorithm="sha256").hexdigest()
 
 
 def display(request: HttpRequest, identity: str) -> str:

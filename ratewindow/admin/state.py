@@ -2,7 +2,6 @@
 
 import time
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -24,7 +23,7 @@ from ratewindow.counting.sums import percentiles
 from ratewindow.health import overview
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
-from ratewindow.report.report import last, report
+from ratewindow.report.report import Report, last, waiting
 from ratewindow.rulebook import kill_switch
 from ratewindow.store import process_clients
 
@@ -33,7 +32,7 @@ def banner(request: HttpRequest, problems: bool = True) -> dict[str, Any]:
     """What ``banner.html`` shows: `problems` are sentences, `off` is one. The URLs are empty for users without permission."""
     may_view = request.user.has_perm("ratewindow.view_throttlestat")
     return {
-        "problems": glance(request).problems if problems else [],
+        "problems": glance(request)["problems"] if problems else [],
         "off": off_message(),
         "state_url": reverse("admin:ratewindow_state", request=request) if may_view else "",
         "switch_url": reverse("admin:ratewindow_switch", request=request) if _can_switch(request) else "",
@@ -44,10 +43,10 @@ def _can_switch(request: HttpRequest) -> bool:
     return may_switch(request) and conf.current().enabled
 
 
-def glance(request: HttpRequest) -> overview.Glance:
-    """The state of the limiter, read once per request, since Redis may answer slowly."""
+def glance(request: HttpRequest) -> dict[str, Any]:
+    """The state of the limiter without a description of the server, read once per request, since Redis may answer slowly."""
     if not hasattr(request, "_ratewindow_glance"):
-        request._ratewindow_glance = overview.glance()  # type: ignore[attr-defined]
+        request._ratewindow_glance = overview.status(at_server=False)  # type: ignore[attr-defined]
     return request._ratewindow_glance  # type: ignore[attr-defined,no-any-return]
 
 
@@ -68,9 +67,9 @@ def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("ratewindow.view_throttlestat"):
         raise PermissionDenied
     status = overview.status()
-    store = status.get("store", {})
-    counted = report(last(PERIOD, time_zone.now(), conf.current().retention), ask_redis=store.get("reachable", False))
-    latency = percentiles(counted.tallies.latency)
+    store = status["store"]
+    period = last(PERIOD, time_zone.now())
+    latency = percentiles(Report(period, waiting(ask_redis=store["reachable"])).tallies.latency)
     context = {
         **page_context(model_admin, request, gettext("State")),
         "status": status,
@@ -78,8 +77,9 @@ def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "error": cause_in_words(store.get("error", "")),
         "latency": latency,
         "decisions": number(latency.count) if latency else "",
-        "processes": [process_line(each) for each in status.get("processes", []) if _is_known(each, store)],
-        "failed": [(cause_in_words(cause), cause, number(count)) for cause, count in sorted(status.get("fallback", {}).items())],
+        # Without those that have not needed Redis since it is unavailable.
+        "processes": [process_line(each) for each in status["processes"] if each["breaker"] != "closed" or store["reachable"]],
+        "failed": [(cause_in_words(cause), cause, number(count)) for cause, count in sorted(status["fallback"].items())],
         "off": off_message(),
         "may_switch": _can_switch(request),
     }
@@ -104,7 +104,7 @@ def process_line(process: dict[str, Any]) -> dict[str, Any]:
     """One process as a line of the table; `mark` is ``closed`` or ``open``."""
     values = {
         "servers": listed(process.get("servers") or ["Redis"]),
-        "time": _clock(process.get("degraded_since")),
+        "time": overview.clock(process.get("degraded_since")),
         "cause": cause_in_words(process.get("error", "")),
     }
     breakers = {
@@ -116,22 +116,13 @@ def process_line(process: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": f"{process['host']} {process['pid']}",
         "kind": process["kind"],
-        "since": _clock(process.get("since")),
+        "since": overview.clock(process.get("since")),
         "mark": process["breaker"],
         "breaker": breakers.get(process["breaker"], process["breaker"]),
         "rules": rules % number(process["rules"]) if process.get("rules") is not None else "",
         "switch": switches.get(process.get("switch", "")),
         "fallback": number(sum(process["fallback"].values())) if process.get("fallback") else "",
     }
-
-
-def _is_known(process: dict[str, Any], store: dict[str, Any]) -> bool:
-    """Not of a process that has not needed Redis since it is away."""
-    return bool(process["breaker"] != "closed" or store.get("reachable", True))
-
-
-def _clock(moment: str | None) -> str:
-    return time_zone.in_short(datetime.fromisoformat(moment)) if moment else ""
 
 
 NO_END = "always"

@@ -1,22 +1,19 @@
 """Rules, rates in code, times and reasons as short sentences and phrases, in the reader's language."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.utils.formats import date_format
-from django.utils.timesince import timesince, timeuntil
+from django.utils.timesince import timesince
 from django.utils.translation import gettext, gettext_lazy as _, pgettext, pgettext_lazy
 
-from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import duration, listed, number, one_of, translated
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule, RuleWindow
 from ratewindow.rules.code_rates import CodeRate
-from ratewindow.rules.rule import LOGIN_FAILED, counts_always, written
+from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED, written
 
 ALWAYS_THERE = {"ip", "user_or_ip", "global", "path", "method"}  # parts of a key that no request lacks
 DEFAULT_ALGORITHM = RuleWindow._meta.get_field("algorithm").default
@@ -100,25 +97,11 @@ def _is_partial(rule: RateRule) -> bool:
 
 def _counts(count_when: str) -> str:
     """Which requests count, unless all do: ``only failed logins count``."""
-    if not count_when or counts_always(count_when):
+    if not count_when or written(count_when) == ALWAYS:
         return ""
     if count_when == LOGIN_FAILED:
         return gettext("only failed logins count")
     return gettext("only answers with status %s count") % one_of(written(count_when).split(","))
-
-
-def local_time(at: datetime | None) -> str:
-    return date_format(time_zone.local(at), "DATETIME_FORMAT") if at is not None else gettext("an unknown time")
-
-
-def until(override: Override) -> str:
-    """``ends in 2 hours``, ``ended 5 minutes ago``, ``begins in 3 days``, or ``no end``."""
-    match override.state:
-        case "waiting":
-            return gettext("begins in %s") % timeuntil(override.starts_at, depth=1)
-        case "ended":
-            return gettext("ended %s") % ago(override.expires_at)
-    return gettext("ends in %s") % timeuntil(override.expires_at, depth=1) if override.expires_at else gettext("no end")
 
 
 @admin.display(description=_("made"))
@@ -244,7 +227,7 @@ FAILED = {
     "store:protocol": _("The answer did not come from a Redis server"),
     "store:wrongtype": _("Another program has written to a key of the limiter"),
     "store:script": _("Redis refused the script"),
-    "store:toomany": _("A request met more limits than one decision may have: see the log"),
+    "store:toomany": _("A request matched rules with more limits than one decision may have: see the log"),
     "store:internal": _("An error in the limiter: see the log"),
     "function:cost": _("The site's function for a cost failed"),
     "function:rate": _("The site's function for a rate failed"),

@@ -85,7 +85,7 @@ def _by_choice_alone(rules: Sequence[Rule]) -> Messages:
 
 
 def _backs(other: Rule, rule: Rule) -> bool:
-    """Whether the other rule seems to meet the requests of this one, by a key that clients cannot choose."""
+    """Whether the other rule seems to match the requests of this one, by a key that clients cannot choose."""
     chosen = any(part.startswith(_CHOSEN) for part in other.key.replace(" ", "").split("+"))
     as_wide = other.applies_to in ("prefix", rule.applies_to) and rule.pattern.startswith(other.pattern)
     return not chosen and (other.applies_to == "all" or as_wide)

@@ -1,4 +1,5 @@
-"""Checks of the settings, and of the names and rates in code."""
+"""Checks of the settings, and of the names and rates in code. What rules in the admin need of the site, such as the middleware,
+is checked in `rows`."""
 
 import sys
 from collections.abc import Iterator
@@ -104,7 +105,7 @@ def check_code() -> Messages:
 def import_views() -> None:
     """Import the URLconf, and so the views that register names; Django's own URL checks may run later."""
     if getattr(settings, "ROOT_URLCONF", None):
-        code_rates.names()
+        code_rates.load_names()
 
 
 def _rates(uses: set[CodeRate]) -> list[str]:

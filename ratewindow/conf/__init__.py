@@ -123,28 +123,20 @@ def pepper(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-_family = _one(lambda item: item in HEADER_FAMILIES, f"not a header family: choose from {', '.join(HEADER_FAMILIES)}")
-
-
 def families(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError(f"{value!r} is not a list of header families")
-    for item in value:
-        _family(item)
-    if {"ratelimit", "ratelimit-draft-7"} <= set(value):
+    chosen = tuple(map(_choice(HEADER_FAMILIES), value))
+    if {"ratelimit", "ratelimit-draft-7"} <= {*chosen}:
         raise ValueError("'ratelimit' and 'ratelimit-draft-7' are two forms of the same headers: choose one of them")
-    return tuple(value)
-
-
-_resolution = _one(lambda name: name in RETENTION, f"not a resolution: choose from {', '.join(RETENTION)}")
+    return chosen
 
 
 def retention(value: Any) -> Mapping[str, timedelta]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{value!r} is not a dict of minute, hour and day")
-    for resolution in value:
-        _resolution(resolution)
-    return {**RETENTION, **{name: timedelta(milliseconds=_at_most(text, MOST_KEPT_DAYS)) for name, text in value.items()}}
+    known = _choice(tuple(RETENTION))
+    return {**RETENTION, **{known(name): timedelta(milliseconds=_at_most(text, MOST_KEPT_DAYS)) for name, text in value.items()}}
 
 
 def _at_most(value: Any, days: int) -> int:
@@ -160,11 +152,15 @@ def ipv4_in(number: int) -> int | None:
     return number & 0xFFFFFFFF if number >> 32 in _FIRST_96_BITS else None
 
 
-_ADDRESSES = "write a URL such as redis://localhost:6379/0, or an alias in CACHES"
-_NO_SCOPE = "neither a function of the request nor the dotted path of one: write 'shop.limits.tenant'"
 _boolean = _one(lambda value: isinstance(value, bool), "neither True nor False")
 _READERS = {
-    "REDIS": ("redis", _one(lambda value: value and isinstance(value, str), f"not an address of a Redis: {_ADDRESSES}")),
+    "REDIS": (
+        "redis",
+        _one(
+            lambda value: value and isinstance(value, str),
+            "not an address of a Redis: write a URL such as redis://localhost:6379/0, or an alias in CACHES",
+        ),
+    ),
     "KEY_PREFIX": ("key_prefix", _one(_is_prefix, "not 1 to 16 letters, digits, dots, dashes or underscores")),
     "ENABLED": ("enabled", _boolean),
     "TIMEOUT": ("timeout_s", seconds),
@@ -179,7 +175,7 @@ _READERS = {
     "PEPPER": ("pepper", pepper),
     "SCOPE": (
         "scope",
-        _one(_is_scope, _NO_SCOPE),
+        _one(_is_scope, "neither a function of the request nor the dotted path of one: write 'shop.limits.tenant'"),
     ),
     "STATS": ("stats", _boolean),
     "RETENTION": ("retention", retention),
@@ -188,9 +184,8 @@ assert {name for name, _ in _READERS.values()} == {each.name for each in fields(
 
 
 class WrongSetting(NamedTuple):
-    """An error in the setting: the key, what is wrong, and what to write instead."""
+    """An error in the setting: what is wrong, and what to write instead."""
 
-    key: str
     message: str
     hint: str = ""
 
@@ -198,19 +193,19 @@ class WrongSetting(NamedTuple):
 def read(raw: Any) -> tuple[Conf, list[WrongSetting]]:
     """The configuration in `raw`, and its problems; a key with a problem keeps its default."""
     if not isinstance(raw, Mapping):
-        return Conf(), [WrongSetting("", f"{SETTING} is {raw!r}, not a dict.", f'Write {SETTING} = {{"REDIS": "..."}}.')]
+        return Conf(), [WrongSetting(f"{SETTING} is {raw!r}, not a dict.", f'Write {SETTING} = {{"REDIS": "..."}}.')]
     values, problems = {}, []
     for key, value in raw.items():
         if key not in _READERS:
             near = difflib.get_close_matches(str(key).upper(), _READERS, n=1, cutoff=0.4)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(_READERS)}."
-            problems.append(WrongSetting(str(key), f"{SETTING} has an unknown key {key!r}.", hint))
+            problems.append(WrongSetting(f"{SETTING} has an unknown key {key!r}.", hint))
             continue
         name, reader = _READERS[key]
         try:
             values[name] = reader(value)
         except ValueError as error:
-            problems.append(WrongSetting(key, f"{SETTING}[{key!r}]: {error}."))
+            problems.append(WrongSetting(f"{SETTING}[{key!r}]: {error}."))
     return Conf(**values), problems
 
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import math
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -32,10 +31,8 @@ def _percentage(part: int, whole: int) -> str:
     share = 100 * part / whole
     if share < 0.1:
         return "< 0.1"
-    if share < 9.95:
-        return number_format(round(share, 1), 1)  # which cuts where it does not round
-    if 99 <= share < 100:
-        return number_format(math.floor(share * 10) / 10, 1)  # rounded down, so that only all is 100 %
+    if share < 10 or 99 <= share < 100:
+        return number_format(1000 * part // whole / 10, 1)  # rounded down, so that only all is 100 %
     return f"{share:.0f}"
 
 
@@ -51,11 +48,6 @@ def duration(milliseconds: int) -> str:
 def listed(parts: Iterable[str]) -> str:
     """``a, b, c``."""
     return pgettext("between the parts of a list", ", ").join(parts)
-
-
-def in_clauses(parts: Iterable[str]) -> str:
-    """``until 14:20, by admin``: parts of a sentence, which some languages join by another sign than names."""
-    return pgettext("between the clauses of a sentence", ", ").join(parts)
 
 
 def some_of(parts: Iterable[str], most: int = 5) -> str:

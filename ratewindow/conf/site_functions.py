@@ -16,12 +16,10 @@ from django.db import DatabaseError
 from django.http import HttpRequest
 from redis.exceptions import RedisError
 
-from ratewindow.conf.news import News
+from ratewindow.conf.news import LONGEST, News
 from ratewindow.limiter.problem import Problem
 
 logger = logging.getLogger("ratewindow")
-
-LONGEST_SHOWN = 80  # characters of the error
 
 _listeners: list[Callable[[str, str], None]] = []
 failing = News()  # what fails where
@@ -80,7 +78,7 @@ def _in_a_line(error: BaseException) -> str:
     """The error and where it was raised, as short ASCII. No traceback, since that ends in the error's text as it is: it may
     contain what a client sent, and a line break in it would forge a log line.
     """
-    message = ascii(f"{type(error).__name__}: {error}"[:LONGEST_SHOWN])[1:-1]
+    message = ascii(f"{type(error).__name__}: {error}"[:LONGEST])[1:-1]
     frames = traceback.extract_tb(error.__traceback__)
     return f"{message} at {frames[-1].filename}:{frames[-1].lineno}" if frames else message
 

@@ -6,7 +6,6 @@ blocks need the exact moment.
 
 from datetime import UTC, datetime
 
-from django.conf import settings
 from django.utils import timezone
 
 
@@ -28,8 +27,3 @@ def in_short(moment: datetime) -> str:
     """``14:20`` if it is today, else ``2026-11-23 14:20``, in the current time zone."""
     at = local(moment)
     return f"{at:%H:%M}" if at.date() == local(now()).date() else f"{at:%Y-%m-%d %H:%M}"
-
-
-def as_the_site_has_it(moment: datetime) -> datetime:
-    """For forms and fixtures: naive if the site's datetimes are."""
-    return moment if settings.USE_TZ else timezone.make_naive(moment)

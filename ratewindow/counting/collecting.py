@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import Manager, Q
@@ -35,24 +35,13 @@ Row = TypeVar("Row", ThrottleStat, OffenderStat)
 Kind = OffenderStat.Kind
 
 
-class Collected(NamedTuple):
-    """What one run did. Rows that were up to date are not counted."""
-
-    minutes_read: int = 0
-    rows_set: int = 0
-    rows_pruned: int = 0
-
-    def __str__(self) -> str:
-        return f"minutes read: {self.minutes_read}, rows set: {self.rows_set}, old rows deleted: {self.rows_pruned}"
-
-
-def collect_stats(now_s: float | None = None) -> Collected:
-    """Bring the rows up to date with Redis, and delete those that are older than ``RETENTION``.
+def collect_stats(now_s: float | None = None) -> str:
+    """Bring the rows up to date with Redis, and delete those that are older than ``RETENTION``; returns what was done.
 
     Minutes leave Redis last: the next run finishes one that was killed, and running twice, or two at once, changes nothing.
     """
     if process_clients.in_memory():
-        return Collected()  # there, counts stay in the process
+        return "nothing to collect: counts are in memory"
     now_s = time.time() if now_s is None else now_s
     waiting = minutes.waiting(now_s)
     rows_set = 0
@@ -61,7 +50,7 @@ def collect_stats(now_s: float | None = None) -> Collected:
         store_who(by_start(minutes.read_who(chunk)))
         rows_set += store_sums(by_start(minutes.read(chunk)))
     minutes.settle(quiet_since_s=now_s - QUIET_S)
-    return Collected(len(waiting), rows_set, _prune(now_s))
+    return f"minutes read: {len(waiting)}, rows set: {rows_set}, old rows deleted: {_prune(now_s)}"
 
 
 def by_start(counted: Mapping[int, Mapping[str, Value]]) -> dict[Key, Value]:
@@ -157,7 +146,7 @@ def read_who(condition: Q) -> dict[Key, Who]:
         else:
             named[(start, rule), kind][value] = Counted(*numbers)
     return {
-        key: head._replace(clients=_group(named[key, Kind.CLIENT]), networks=_group(named[key, Kind.NETWORK]))
+        key: head._replace(clients=_with_bound(named[key, Kind.CLIENT]), networks=_with_bound(named[key, Kind.NETWORK]))
         for key, head in heads.items()
     }
 
@@ -168,7 +157,7 @@ def registers_of(value: object) -> tuple[str, str]:
     return refused if is_registers(refused) else "", would_refuse if is_registers(would_refuse) else ""
 
 
-def _group(named: dict[str, Counted]) -> Group:
+def _with_bound(named: dict[str, Counted]) -> Group:
     """The row without a value has the bound."""
     bound = named.pop("", Counted())
     return Group(named, bound)
@@ -186,7 +175,7 @@ def add_who(resolution: Resolution, parts: Mapping[Key, Who]) -> int:
         if resolution != Resolution.MINUTE:  # of a minute all names are kept: by its row it is known what each has grown by
             who = max(folded.get(key, NOBODY), who, key=lambda one: one.total.met).cut()
         head.refused, head.would_refuse, head.met = who.total
-        head.distinct = {"refused": who.refused, "would_refuse": who.would_refuse}
+        head.distinct = {"refused": who.registers_refused, "would_refuse": who.registers_would_refuse}
         rows += _rows(head, who)
     for start in {head.start for head in heads}:
         rules = [head.rule for head in heads if head.start == start]

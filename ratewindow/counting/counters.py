@@ -1,6 +1,7 @@
 """The counts of this process: each decision counts on the sheet of its minute, which is sent to Redis about once a second."""
 
 import logging
+import pickle
 import secrets
 import threading
 import time
@@ -14,10 +15,10 @@ from django.http import HttpRequest
 
 from ratewindow import conf
 from ratewindow.counting import minutes
-from ratewindow.counting.sheets import Facts, Line, Refusal, Sheet, facts_of
+from ratewindow.counting.sheets import Line, Refusal, RequestFacts, Sheet, facts_of
 from ratewindow.counting.sums import MOST_NAMES, REFUSING, Sums, Who, added
 from ratewindow.limiter import forks
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients
 
 logger = logging.getLogger("ratewindow")
@@ -26,7 +27,7 @@ FLUSH_S = 1.0
 MOST_RULES = 500  # different names in one minute
 MOST_GONE = 2000  # names whose sums are held since the process started
 OTHERS = "(others)"  # the name of all others, which no rule has
-MOST_WAITING = 128  # refused requests of a minute of which it is not counted yet who they were
+MOST_PENDING = 128  # refused requests of a minute of which it is not counted yet who they were
 MOST_MINUTES = 120  # kept unsent while Redis is unavailable; with memory://, all that is kept
 
 # The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
@@ -53,21 +54,19 @@ class Counters:
         self._uncounted = Counter[str]()  # causes of decisions without the store while statistics are off
         self._gone: dict[str, Sums] = {}  # the sums of minutes that are no longer kept
 
-    def record(self, decisions: Collection[Decision], stats: bool = True, who: HttpRequest | str | None = None) -> None:
+    def record(self, decisions: Collection[RuleDecision], stats: bool = True, who: HttpRequest | str | None = None) -> None:
         """Count the decisions about one request, or about an identity; without `stats` only what was decided without the
         store."""
         if not stats:
             with self._lock:
                 self._uncounted.update(decision.cause for decision in decisions if decision.cause)
             return
-        facts: Facts | str | None = None
+        facts: RequestFacts | str | None = None
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
             for decision in decisions:
                 line = sheet.lines.get(decision.rule) or self._line(sheet, decision.rule)
-                if line is None:
-                    continue
                 outcome = decision.outcome
                 if outcome == "passed":
                     line.numbers[PASSED] += 1
@@ -82,14 +81,14 @@ class Counters:
                         if facts is None:
                             facts = facts_of(who)
                         client = decision.check.identity if decision.check is not None else ""
-                        sheet.waiting.append((line, outcome, client, facts, decision))
+                        sheet.pending.append((line, outcome, client, facts, decision))
                 if decision.reason:
                     _explain(line, decision)
                 if decision.took_s:
                     _count_time(line.spans, decision.took_s)
                 sheet.changes += 1
-            if len(sheet.waiting) >= MOST_WAITING:
-                self._count_waiting(sheet)
+            if len(sheet.pending) >= MOST_PENDING:
+                self._count_pending(sheet)
 
     def note(self, rule: str, cause: str) -> None:
         """Count a failure that is not a decision: that of a site's own function."""
@@ -99,9 +98,8 @@ class Counters:
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
             line = sheet.lines.get(rule) or self._line(sheet, rule)
-            if line is not None:
-                _count(line, cause)
-                sheet.changes += 1
+            _count(line, cause)
+            sheet.changes += 1
 
     def flush(self) -> None:
         """Send the sums of all minutes that have changed. If that fails, nothing is lost: the next call repeats it."""
@@ -109,20 +107,15 @@ class Counters:
             return
         with self._sending:  # otherwise older sums could overwrite newer ones
             now_s = self._clock_s()
+            sheets = self._copies(unsent_alone=True)
+            if sheets:
+                sums = {minute: _by_field(sheet.token, sheet.sums()) for minute, sheet in sheets.items()}
+                minutes.send(sums, now_s, {minute: _by_field(sheet.token, sheet.who()) for minute, sheet in sheets.items()})
             with self._lock:
-                changed = {minute: sheet for minute, sheet in self._sheets.items() if sheet.changes > sheet.sent}
-                for sheet in changed.values():
-                    self._count_waiting(sheet)
-                counted = {minute: sheet.changes for minute, sheet in changed.items()}
-                sums = {minute: _by_field(sheet.token, sheet.sums()) for minute, sheet in changed.items()}
-                copies = {minute: _by_field(sheet.token, sheet.copied()) for minute, sheet in changed.items()}
-            if changed:
-                minutes.send(sums, now_s, _who(copies))
-            with self._lock:
-                for minute, sheet in changed.items():
-                    sheet.sent = counted[minute]
                 for minute, sheet in list(self._sheets.items()):
-                    if minute < now_s // minutes.MINUTE_S and sheet.changes <= sheet.sent:
+                    if minute in sheets:
+                        sheet.sent = sheets[minute].changes
+                    if minute < now_s // minutes.MINUTE_S and not sheet.is_unsent:
                         self._drop(minute)
 
     def flush_last(self) -> None:
@@ -137,25 +130,21 @@ class Counters:
         """Whether `flush` has something to send. Without the lock: an answer of a moment ago does as well."""
         if process_clients.in_memory():
             return False
-        return any(sheet.changes > sheet.sent for sheet in list(self._sheets.values()))
+        return any(sheet.is_unsent for sheet in list(self._sheets.values()))
 
-    def count_waiting(self) -> None:
+    def count_pending(self) -> None:
         """Let the observers have the refusals of this moment, too."""
         with self._lock:
             for sheet in self._sheets.values():
-                self._count_waiting(sheet)
+                self._count_pending(sheet)
 
     def held(self) -> dict[int, dict[str, Sums]]:
         """The counts of this process by minute and rule; with memory://, these are all counts."""
-        with self._lock:
-            return {minute: sheet.sums() for minute, sheet in self._sheets.items()}
+        return {minute: sheet.sums() for minute, sheet in self._copies().items()}
 
     def held_who(self) -> dict[int, dict[str, Who]]:
         """Who was refused by the rules, by minute and rule; with memory://, these are all."""
-        self.count_waiting()
-        with self._lock:
-            copies = {minute: sheet.copied() for minute, sheet in self._sheets.items()}
-        return _who(copies)
+        return {minute: sheet.who() for minute, sheet in self._copies().items()}
 
     def since_start(self) -> dict[str, Sums]:
         """All that this process has counted, by rule."""
@@ -174,21 +163,32 @@ class Counters:
         """How many decisions this process has counted."""
         return sum(sums.met for sums in self.since_start().values())
 
-    def _count_waiting(self, sheet: Sheet) -> None:
-        refusals = sheet.count_waiting()
+    def _copies(self, unsent_alone: bool = False) -> dict[int, Sheet]:
+        """The sheets by minute as they are now, with who was refused. Requests wait only while they are pickled, which takes a
+        fraction of what a deep copy takes, or saying who was refused."""
+        with self._lock:
+            wanted = {minute: sheet for minute, sheet in self._sheets.items() if sheet.is_unsent or not unsent_alone}
+            for sheet in wanted.values():
+                self._count_pending(sheet)
+            pickled = {minute: pickle.dumps(sheet) for minute, sheet in wanted.items()}
+        return {minute: pickle.loads(each) for minute, each in pickled.items()}
+
+    def _count_pending(self, sheet: Sheet) -> None:
+        refusals = sheet.count_pending()
         for observe in self.observers:
             observe(refusals)
 
-    def _line(self, sheet: Sheet, rule: str) -> Line | None:
-        if len(sheet.lines) >= MOST_RULES:
+    def _line(self, sheet: Sheet, rule: str) -> Line:
+        line = Line()
+        if len(sheet.lines) < MOST_RULES:
+            sheet.lines[rule] = line
+        else:
             _warn(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
-            return None
-        line = sheet.lines[rule] = Line()
         return line
 
     def _open(self, minute: int) -> Sheet:
         for earlier in self._sheets.values():  # an outage of hours takes no more memory than its minutes would, sent
-            self._count_waiting(earlier)
+            self._count_pending(earlier)
             earlier.shrink()
         sheet = self._sheets[minute] = Sheet(f"{self._token}.{next(self._serial)}")
         while len(self._sheets) > MOST_MINUTES:
@@ -215,18 +215,12 @@ def _by_field(token: str, by_rule: Mapping[str, Value]) -> dict[str, Value]:
     return {f"{token}|{rule}": value for rule, value in by_rule.items()}
 
 
-def _who(copies: Mapping[int, Mapping[str, Callable[[], Who]]]) -> dict[int, dict[str, Who]]:
-    """Takes much longer than the copies, for which requests wait."""
-    return {minute: {name: copy() for name, copy in by_name.items()} for minute, by_name in copies.items()}
-
-
-def _explain(line: Line, decision: Decision) -> None:
+def _explain(line: Line, decision: RuleDecision) -> None:
     """Count why a request was refused, or decided without the store."""
     if decision.outcome == "refused":
         _count(line, decision.reason)
     if decision.cause:
         _count(line, decision.cause)
-    if decision.cause or decision.reason == "store":
         line.numbers[FALLBACK] += 1
 
 

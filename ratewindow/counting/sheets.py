@@ -2,9 +2,9 @@
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
@@ -28,11 +28,11 @@ from ratewindow.counting.sums import (
 from ratewindow.identity import kept, split, stored
 from ratewindow.identity.address import client_of, parse_address
 from ratewindow.limiter.keys import MOST_REMEMBERED
-from ratewindow.limiter.types import Decision
-from ratewindow.store.state_keys import remembered_tag
+from ratewindow.limiter.types import RuleDecision
+from ratewindow.store.state_keys import client_tag
 
 
-class Facts(NamedTuple):
+class RequestFacts(NamedTuple):
     """What a request has said, before anything is made of it. The request is not kept: its body may be large."""
 
     peer: str
@@ -43,12 +43,12 @@ class Facts(NamedTuple):
     match: ResolverMatch | None
 
 
-def facts_of(who: HttpRequest | str | None) -> Facts | str:
-    """What the report needs of a request; of an identity that code names, that."""
+def facts_of(who: HttpRequest | str | None) -> RequestFacts | str:
+    """What the report needs of a request. Where code has decided about an identity, that identity; about neither, empty."""
     if not isinstance(who, HttpRequest):
         return who or ""
     meta = who.META
-    return Facts(
+    return RequestFacts(
         meta.get("REMOTE_ADDR") or "",
         meta.get("HTTP_X_FORWARDED_FOR") or "",
         who.method or "",
@@ -58,9 +58,9 @@ def facts_of(who: HttpRequest | str | None) -> Facts | str:
     )
 
 
-def sender(facts: Facts | str) -> str:
+def sender(facts: RequestFacts | str) -> str:
     """The address of a request, ``ip:203.0.113.9``; or the identity that code names, which may be empty."""
-    if isinstance(facts, Facts):
+    if isinstance(facts, RequestFacts):
         return f"ip:{client_of(facts.peer, facts.forwarded)}"
     return kept(facts) if len(facts) > MOST_REMEMBERED else facts
 
@@ -79,9 +79,6 @@ def network_in(identity: str) -> str:
         return ""
     length = 24 if parsed.version == 4 else 64 if conf.current().ipv6_prefix > 64 else 48
     return f"ip:{ipaddress.ip_network((parsed, length), strict=False)}"
-
-
-Hitters = tuple[dict[str, int], int]  # counts and the bound at a moment
 
 
 class HeavyHitters:
@@ -108,9 +105,6 @@ class HeavyHitters:
             self.shrink(self.most)
         self.counts[name] = self.counts.get(name, 0) + 1
 
-    def copied(self) -> Hitters:
-        return dict(self.counts), self.bound
-
     def shrink(self, most: int) -> None:
         """Keep at most so many names."""
         if len(self.counts) <= most:
@@ -123,13 +117,13 @@ class HeavyHitters:
 class Refusal(NamedTuple):
     """One rule's refusal of a request, as rooms get it. Its decision has the code that the client was told."""
 
-    decision: Decision
+    decision: RuleDecision
     client: str  # its identity in clear; empty if it is not known
     network: str
-    facts: Facts | None
+    facts: RequestFacts | None
 
 
-class Refused:
+class RefusedClients:
     """Whom one rule refused, or would have. At most four times as many names are held as rows keep, whatever comes."""
 
     def __init__(self) -> None:
@@ -137,15 +131,10 @@ class Refused:
         self.distinct = Distinct()
 
     def add(self, client: str, network: str) -> None:
-        self.distinct.add(remembered_tag(client))  # which is known already: the keys of its counts have it
+        self.distinct.add(client_tag(client))  # which is known already: the keys of its counts have it
         self.clients.add(client)
         if network:
             self.networks.add(network)
-
-    def shrink(self, most: int) -> None:
-        """Keep no more than is sent: the minute is over, and cannot be sent."""
-        self.clients.shrink(most)
-        self.networks.shrink(min(most, MOST_NETWORKS))
 
 
 class Line:
@@ -155,39 +144,32 @@ class Line:
         self.numbers = [0] * len(NUMBERS)
         self.reasons: dict[str, int] = {}
         self.spans = [0] * SPANS
-        self.refused: defaultdict[str, Refused] = defaultdict(Refused)  # by outcome, of those in REFUSING
+        self.refused: defaultdict[str, RefusedClients] = defaultdict(RefusedClients)  # by outcome, of those in REFUSING
 
     def sums(self) -> Sums:
         return Sums.of(
             self.numbers, dict(self.reasons), {BOUNDS[number]: count for number, count in enumerate(self.spans) if count}
         )
 
-    def copied(self, most: int) -> Callable[[], Who]:
-        """Whom it has refused so far, with `most` clients: to be called later, since it takes much longer than the copy."""
+    def who(self, most: int) -> Who:
+        """Whom it refused, with `most` clients, named as rows may name them: only now, since of a flood few names are left."""
         passed, refused, other, would_refuse, *_ = self.numbers
-        parts = (self.refused.get(outcome) or _NOBODY for outcome in REFUSING)
-        copies = ((part.clients.copied(), part.networks.copied(), part.distinct.frozen()) for part in parts)
-        return partial(_who, Counted(refused, would_refuse, passed + refused + other), most, *zip(*copies, strict=True))
+        one, more = (self.refused[outcome] for outcome in REFUSING)
+        clients, networks = _together(one.clients, more.clients), _together(one.networks, more.networks)
+        return Who(
+            Counted(refused, would_refuse, passed + refused + other),
+            _named(clients.cut(most), kept),
+            # A network is nobody's identity if it has several clients: it stays as it is, as it does in a block.
+            _named(networks.cut(min(most, MOST_NETWORKS)), stored),
+            one.distinct.frozen(),
+            more.distinct.frozen(),
+        )
 
 
-_NOBODY = Refused()
-
-
-def _who(total: Counted, most: int, clients: Iterable[Hitters], networks: Iterable[Hitters], registers: Iterable[str]) -> Who:
-    """Whom a rule refused, named as rows may name them: only now, since of a flood few names are left."""
-    # A network is nobody's identity if it has several clients: it stays as it is, as it does in a block.
-    return Who(
-        total,
-        _named(_group(*clients).cut(most), kept),
-        _named(_group(*networks).cut(min(most, MOST_NETWORKS)), stored),
-        *registers,
-    )
-
-
-def _group(refused: Hitters, would_refuse: Hitters) -> Group:
-    (refusals, bound), (others, others_bound) = refused, would_refuse
-    named = {name: Counted(refusals.get(name, 0), others.get(name, 0)) for name in {**refusals, **others}}
-    return Group(named, Counted(bound, others_bound))
+def _together(refused: HeavyHitters, would_refuse: HeavyHitters) -> Group:
+    names = {**refused.counts, **would_refuse.counts}
+    named = {name: Counted(refused.counts.get(name, 0), would_refuse.counts.get(name, 0)) for name in names}
+    return Group(named, Counted(refused.bound, would_refuse.bound))
 
 
 def _named(group: Group, name_of: Callable[[str], str]) -> Group:
@@ -204,30 +186,36 @@ class Sheet:
     changes: int = 0
     sent: int = 0  # `changes` when they were last sent
     # What was refused, of which it is not counted yet who it was: where, outcome, and client if it is known.
-    waiting: list[tuple[Line, str, str, Facts | str, Decision]] = field(default_factory=list)
+    pending: list[tuple[Line, str, str, RequestFacts | str, RuleDecision]] = field(default_factory=list)
 
-    def count_waiting(self) -> Collection[Refusal]:
+    @property
+    def is_unsent(self) -> bool:
+        return self.changes > self.sent
+
+    def count_pending(self) -> Collection[Refusal]:
         """Count who they were. Of many at once, and not in each request: it takes longer than all the rest."""
-        waiting, self.waiting = self.waiting, []
+        pending, self.pending = self.pending, []
         refusals = []
-        for line, outcome, client, facts, decision in waiting:
+        for line, outcome, client, facts, decision in pending:
             client = client or sender(facts)
             network = network_in(client) or network_in(sender(facts))
             if client:
                 line.refused[outcome].add(client, network)
             if decision.id:
-                refusals.append(Refusal(decision, client, network, facts if isinstance(facts, Facts) else None))
+                refusals.append(Refusal(decision, client, network, facts if isinstance(facts, RequestFacts) else None))
         return refusals
 
     def sums(self) -> dict[str, Sums]:
         return {rule: line.sums() for rule, line in self.lines.items()}
 
-    def copied(self) -> dict[str, Callable[[], Who]]:
-        return {rule: line.copied(self._most_clients()) for rule, line in self.lines.items()}
+    def who(self) -> dict[str, Who]:
+        return {rule: line.who(self._most_clients()) for rule, line in self.lines.items()}
 
     def shrink(self) -> None:
+        """Keep no more than is sent: the minute is over, and cannot be sent."""
         for refused in (refused for line in self.lines.values() for refused in line.refused.values()):
-            refused.shrink(self._most_clients())
+            refused.clients.shrink(self._most_clients())
+            refused.networks.shrink(min(self._most_clients(), MOST_NETWORKS))
 
     def _most_clients(self) -> int:
         """Of each rule, so that many rules share what a process keeps and sends: 600 of all, but at least four of each."""

@@ -99,16 +99,11 @@ def sums_from_text(text: str) -> Sums | None:
     """Read what `to_text` wrote; None for anything else, which another program must have written."""
     try:
         numbers, reasons, latency = json.loads(text)
-        if len(numbers) == len(NUMBERS) and all(map(is_count, numbers)) and _is_tally(reasons) and _is_tally(latency):
-            return Sums.of(numbers, reasons, latency)
+        if len(numbers) == len(NUMBERS) and all(map(is_count, numbers)):
+            return Sums.of(numbers, tally_of(reasons), tally_of(latency))
     except (ValueError, TypeError, RecursionError):
         pass
     return None
-
-
-def _is_tally(value: object) -> bool:
-    """Whether one process can have sent this for one minute."""
-    return value == tally_of(value) and len(tally_of(value)) <= MOST_NAMES and all(map(is_count, tally_of(value).values()))
 
 
 def of_columns(columns: Mapping[str, Any]) -> Sums:
@@ -121,7 +116,7 @@ def is_count(value: object) -> bool:
 
 
 def tally_of(value: object) -> Tally:
-    """The counts in a JSON value; anything else in it is ignored, since people can edit rows."""
+    """The counts in a JSON value; anything else in it is ignored, since others can write to Redis, and people edit rows."""
     if not isinstance(value, dict):
         return {}
     return {name: number for name, number in value.items() if type(number) is int and number > 0 and _NAME.fullmatch(name)}
@@ -182,11 +177,6 @@ class Counted(NamedTuple):
     def beyond(self, known: "Counted") -> "Counted":
         return Counted(*(max(0, now - before) for now, before in zip(self, known, strict=True)))
 
-    @classmethod
-    def largest(cls, several: Iterable["Counted"]) -> "Counted":
-        """The largest of each number."""
-        return cls(*map(max, zip(*several, cls(), strict=True)))
-
     @property
     def rank(self) -> int:
         return self.refused + self.would_refuse
@@ -208,8 +198,9 @@ class Group(NamedTuple):
     def cut(self, most: int) -> "Group":
         """The names most refused."""
         order = sorted(self.named, key=lambda name: (-self.named[name].rank, name))
-        dropped = Counted.largest(self.named[name] for name in order[most:])
-        return Group({name: self.named[name] for name in order[:most]}, self.bound.plus(dropped))
+        dropped = (self.named[name] for name in order[most:])
+        largest = Counted(*map(max, zip(*dropped, Counted(), strict=True)))  # of each number
+        return Group({name: self.named[name] for name in order[:most]}, self.bound.plus(largest))
 
 
 class Who(NamedTuple):
@@ -218,8 +209,9 @@ class Who(NamedTuple):
     total: Counted = Counted()
     clients: Group = Group()
     networks: Group = Group()
-    refused: str = ""  # registers, by which it is estimated how many different clients were; empty if there were none
-    would_refuse: str = ""
+    # By which it is estimated how many different clients were refused, or would have been; empty if none was.
+    registers_refused: str = ""
+    registers_would_refuse: str = ""
 
     def __bool__(self) -> bool:
         return any(self.total)
@@ -229,8 +221,8 @@ class Who(NamedTuple):
             self.total.plus(more.total),
             self.clients.plus(more.clients),
             self.networks.plus(more.networks),
-            united(self.refused, more.refused),
-            united(self.would_refuse, more.would_refuse),
+            united(self.registers_refused, more.registers_refused),
+            united(self.registers_would_refuse, more.registers_would_refuse),
         )
 
     def beyond(self, known: "Who") -> "Who":
@@ -259,12 +251,12 @@ def who_from_text(text: str) -> Who | None:
         total, clients, networks, refused, would_refuse = json.loads(text)
         if not is_registers(refused) or not is_registers(would_refuse):
             return None
-        return Who(_counted(total), _group(*clients), _group(*networks), refused, would_refuse)
+        return Who(_counted(total), _read_group(*clients), _read_group(*networks), refused, would_refuse)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _group(named: Any, bound: Any) -> Group:
+def _read_group(named: Any, bound: Any) -> Group:
     if len(named) > MOST_SENT or not all(0 < len(name) <= MOST_NAME and name.isprintable() for name in named):
         raise ValueError("these are not the names that a process sends")
     return Group({name: _counted(counted) for name, counted in named.items()}, _counted(bound))
@@ -290,7 +282,7 @@ class Distinct:
         self._registers = bytearray([_FIRST]) * REGISTERS
 
     def add(self, tag: str) -> None:
-        """A client by its `state_keys.remembered_tag`, ``{<digest>}``."""
+        """A client by its `state_keys.client_tag`, ``{<digest>}``."""
         digest = base64.urlsafe_b64decode(tag[1:9])
         rank = _BITS - int.from_bytes(digest[1:], "big").bit_length() + 1 + _FIRST
         if rank > self._registers[digest[0]]:

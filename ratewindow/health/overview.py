@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
@@ -31,27 +31,26 @@ SHARE = 0.01  # of the decisions of a minute may fail without being a problem
 Process = dict[str, Any]
 
 
-def status() -> dict[str, Any]:
+def status(*, at_server: bool = True) -> dict[str, Any]:
     """The state of the limiter as a dict that JSON can represent; ``ok`` is False while it is degraded.
 
     ``state`` is ``ok`` or ``degraded``, ``since`` the beginning of that in ISO 8601, ``summary`` a sentence. ``problems``
     are sentences about what is wrong, ``warnings`` about what may go wrong. ``store`` describes the server, ``processes``
     every process of the site that reaches it. ``fallback`` is how many decisions the running processes have made without the
     store, by cause. ``rules`` and ``switch`` are as this process knows them. While Redis is unavailable, it
-    knows of no other.
+    knows of no other. Without `at_server` the server is not asked to describe itself.
     """
     try:
-        return _status()
+        return _status(*look(at_server=at_server))
     except Exception as error:  # a monitor needs an answer, not an error
         logger.exception("ratewindow: the state of the limiter cannot be read")
-        problem = gettext("The state cannot be read: %s") % f"{type(error).__name__}: {error}"
-        return {"ok": False, "state": "degraded", "since": None, "summary": problem, "problems": [problem]}
+        problem = gettext("The state of the limits cannot be read: %s") % f"{type(error).__name__}: {error}"
+        unknown = {"store": {"reachable": False}, "processes": [], "fallback": {}}
+        return {"ok": False, "state": "degraded", "since": None, "summary": problem, "problems": [problem], **unknown}
 
 
-def _status() -> dict[str, Any]:
-    store, found = look()
-    held = reading.status()
-    problems = _problems(store, found, held.error)
+def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:
+    problems = _problems(store, found, reading.problem())
     since = min((each["degraded_since"] for each in found if each.get("degraded_since")), default=None) if problems else None
     return {
         "ok": not problems,
@@ -64,7 +63,7 @@ def _status() -> dict[str, Any]:
         "store": store,
         "processes": found,
         "fallback": dict(sum((Counter(each.get("fallback") or {}) for each in found), Counter())),
-        "rules": {"count": held.rules, "read": moment(held.read_at_s), "error": held.error},
+        "rules": {"count": found[-1]["rules"], "read": found[-1]["rules_read"], "error": reading.problem()},
         "switch": _switch(),
     }
 
@@ -86,30 +85,11 @@ def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
     return store, [*(each for each in others if (each["host"], each["pid"]) != me), own]
 
 
-class Glance(NamedTuple):
-    """What a page needs to know before it reads more from Redis."""
-
-    problems: list[str]
-    reachable: bool
-
-
-def glance() -> Glance:
-    """The problems of `status`, without a description of the server."""
-    try:
-        store, found = look(at_server=False)
-        return Glance(_problems(store, found, reading.status().error), store["reachable"])
-    except Exception as error:
-        logger.exception("ratewindow: the state of the limiter cannot be read")
-        return Glance(
-            [gettext("The state of the limits cannot be read: %s") % f"{type(error).__name__}: {error}"], reachable=False
-        )
-
-
 def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str) -> list[str]:
     problems = []
     away = [each for each in found if each["breaker"] == "open"]
     if away:
-        problems.append(_away(away, len(found)))
+        problems.append(_unavailable(away, len(found)))
     elif not store["reachable"]:
         problem = gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
         problems.append(problem % {"error": store["error"], "holds": without_redis.in_words()})
@@ -150,23 +130,21 @@ def _apart(found: Sequence[Process]) -> list[str]:
     return [problem % {"count": len(keys), "kinds": kinds}]
 
 
-def _away(away: Sequence[Process], count: int) -> str:
-    """``Redis silent since 12:03 in 2 of 5 processes: requests pass uncounted.``"""
-    servers = sorted({server for each in away for server in each["servers"]})
-    policies = " / ".join(sorted({gettext(each["policy"]) for each in away}))  # which processes send in English
-    wrong = sorted({each["error"].removeprefix("store:") for each in away} - _SILENCE)
+def _unavailable(away: Sequence[Process], count: int) -> str:
+    """``Redis unavailable (timeout) since 12:03 in 2 of 5 processes: requests pass uncounted.``"""
+    values = {
+        "servers": listed(sorted({server for each in away for server in each["servers"]})),
+        "how": listed(sorted({each["error"].removeprefix("store:") for each in away})),
+        "time": clock(min(each["degraded_since"] for each in away)),
+        "holds": " / ".join(sorted({*map(gettext, (each["policy"] for each in away))})),  # which processes send in English
+        "away": len(away),
+        "count": count,
+    }
     if count > 1:
-        silent = gettext("%(servers)s silent since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
-        unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
+        text = gettext("%(servers)s unavailable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
     else:  # while Redis is unavailable nobody knows of other processes
-        silent = gettext("%(servers)s silent since %(time)s: %(holds)s.")
-        unusable = gettext("%(servers)s unusable (%(how)s) since %(time)s: %(holds)s.")
-    since = _clock(min(each["degraded_since"] for each in away))
-    values = {"servers": listed(servers), "time": since, "holds": policies, "how": listed(wrong)}
-    return (unusable if wrong else silent) % {**values, "away": len(away), "count": count}
-
-
-_SILENCE = {"timeout", "connection", "sentinel", ""}  # other causes are named
+        text = gettext("%(servers)s unavailable (%(how)s) since %(time)s: %(holds)s.")
+    return text % values
 
 
 def _all_well(found: Sequence[Process]) -> str:
@@ -193,5 +171,6 @@ def _switch() -> dict[str, Any]:
     }
 
 
-def _clock(when: str) -> str:
-    return time_zone.in_short(datetime.fromisoformat(when))
+def clock(when: str | None) -> str:
+    """A time of a record, as people read it; empty for none."""
+    return time_zone.in_short(datetime.fromisoformat(when)) if when else ""

@@ -22,7 +22,7 @@ from ratewindow.counting.counters import counters
 from ratewindow.identity import address
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.request import without_redis
-from ratewindow.rulebook import reading
+from ratewindow.rulebook import current, kill_switch, reading
 from ratewindow.signals import degraded, recovered
 from ratewindow.store import outage, process_clients, state_keys
 from ratewindow.store.breaker import Breaker, State
@@ -62,7 +62,7 @@ def own() -> dict[str, Any]:
     """The record of this process. Times are text in ISO 8601, in UTC."""
     away = outage.open_breakers()
     with in_english():  # others read it in languages of their own
-        held, policy = reading.status(), without_redis.in_words()
+        problem, policy = reading.problem(), without_redis.in_words()
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -73,10 +73,10 @@ def own() -> dict[str, Any]:
         "servers": [each.server for each in away],
         "error": away[0].cause if away else "",
         "policy": policy,
-        "rules": held.rules,
-        "rules_read": moment(held.read_at_s),
-        "rules_error": held.error,
-        "switch": "off" if held.off else "on",
+        "rules": len(current.of_site().by_name),
+        "rules_read": moment(current.read_at_s()),
+        "rules_error": problem,
+        "switch": "off" if kill_switch.off else "on",
         "fallback": counters.causes(),
         "lately": {"decisions": _self.decided(), "failed": outage.failures_by_cause()},
         "warnings": [(each.message, each.values) for each in address.warnings],

@@ -37,8 +37,6 @@ def client_address(request: HttpRequest) -> str:
     meta = request.META  # shaped by speed: no call that can be spared
     peer = meta.get("REMOTE_ADDR") or ""
     forwarded = meta.get("HTTP_X_FORWARDED_FOR") or ""
-    if forwarded and not conf.current().trusted_proxies:
-        forwarded = ""
     client = (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
     if watching:
         observe(meta)
@@ -47,8 +45,6 @@ def client_address(request: HttpRequest) -> str:
 
 def client_of(peer: str, forwarded: str) -> str:
     """`client_address` of a request that came from `peer` with this X-Forwarded-For, later."""
-    if not conf.current().trusted_proxies:
-        forwarded = ""
     return (_client if len(peer) + len(forwarded) <= LONGEST_CACHED else _client.__wrapped__)(peer, forwarded)
 
 
@@ -59,8 +55,8 @@ def ip(request: HttpRequest) -> str:
 
 def whole_address(request: HttpRequest) -> Address | None:
     """The client's address, not cut to a prefix; None without any."""
-    trusted, meta = conf.current().trusted_proxies, request.META
-    return _address(meta.get("REMOTE_ADDR") or "", (meta.get("HTTP_X_FORWARDED_FOR") or "") if trusted else "", trusted)
+    meta, trusted = request.META, conf.current().trusted_proxies
+    return _address(meta.get("REMOTE_ADDR") or "", meta.get("HTTP_X_FORWARDED_FOR") or "", trusted)
 
 
 @lru_cache(maxsize=4096)
@@ -71,17 +67,11 @@ def _client(peer: str, forwarded: str) -> str:
 
 
 def masked_address(text: str) -> str:
-    """An address cut to the prefix that counts as one client. Raises ValueError."""
-    address = _valid_address(text, text.partition("/")[0])
+    """An address, or the first one of a network, cut to the prefix that counts as one client. Raises ValueError."""
+    address = parse_address(text.partition("/")[0])
+    if address is None:
+        raise Problem("{text!r} is not an address: write for example 203.0.113.9 or 2001:db8::1", text=text)
     return _masked(address, conf.current().ipv4_prefix, conf.current().ipv6_prefix)
-
-
-def is_one_client(text: str) -> bool:
-    """Whether an address, or a network such as ``2001:db8::/64``, is exactly what counts as one client. Raises ValueError."""
-    written, slash, length = text.partition("/")
-    address = _valid_address(text, written)
-    prefix = conf.current().ipv4_prefix if address.version == 4 else conf.current().ipv6_prefix
-    return not slash or length == str(prefix)
 
 
 def parse_address(text: str) -> Address | None:
@@ -89,16 +79,9 @@ def parse_address(text: str) -> Address | None:
     return _parsed(text) if len(text) <= LONGEST_ADDRESS else None
 
 
-def _valid_address(text: str, address: str) -> Address:
-    parsed = parse_address(address)
-    if parsed is None:
-        raise Problem("{text!r} is not an address: write for example 203.0.113.9 or 2001:db8::1", text=text)
-    return parsed
-
-
 def _address(peer: str, forwarded: str, trusted: Any) -> Address | None:
     direct = None if peer in UNIX_SOCKETS else parse_address(peer)
-    if not forwarded:
+    if not forwarded or not trusted:
         return direct
     hops = [part.strip() for part in forwarded.split(",")]
     if isinstance(trusted, int):
@@ -149,15 +132,8 @@ def clear_cache() -> None:
     _client.cache_clear()
 
 
-class _Sample:
-    """The first requests, and how many of them a proxy has forwarded."""
-
-    seen = forwarded = 0
-    last = "", ""  # the header and the peer of the last one
-
-
 watching = True
-_sample = _Sample()
+_sample: list[tuple[str, str]] = []  # of each first request the header in which a proxy names its client, or "", and the peer
 warnings: list[Problem] = []  # the mistake, in a sentence, if this process has seen it
 
 
@@ -169,19 +145,19 @@ def observe(meta: Mapping[str, Any]) -> None:
         return
     header = next((name for name in FORWARDING if name in meta), "")
     peer = meta.get("REMOTE_ADDR") or ""
-    _sample.seen += 1
-    if header and (peer in UNIX_SOCKETS or peer not in meta[header]):  # else the server has set REMOTE_ADDR from it
-        _sample.forwarded += 1
-        _sample.last = header, peer
-    if _sample.seen >= SAMPLE:  # threads may count past it
+    if peer not in UNIX_SOCKETS and peer in meta.get(header, ""):  # the server has set REMOTE_ADDR from it
+        header = ""
+    _sample.append((header, peer))
+    if len(_sample) >= SAMPLE:  # threads may count past it
         watching = False
-        if _sample.forwarded >= MOSTLY and not warnings and not conf.current().trusted_proxies:
-            _warn(*_sample.last)
+        forwarded = [each for each in _sample if each[0]]
+        if len(forwarded) >= MOSTLY and not warnings and not conf.current().trusted_proxies:
+            _warn(len(forwarded), *forwarded[-1])
 
 
-def _warn(header: str, peer: str) -> None:
+def _warn(count: int, header: str, peer: str) -> None:
     name = header.removeprefix("HTTP_").replace("_", "-").title()
-    values = {"count": _sample.forwarded, "requests": SAMPLE, "header": name, "page": page("developers/keys.md")}
+    values = {"count": count, "requests": SAMPLE, "header": name, "page": page("developers/keys.md")}
     warning = Problem(UNTRUSTED, **values, peer="a unix socket" if peer in UNIX_SOCKETS else peer)
     warnings.append(warning)
     logger.warning("ratewindow: %s", warning)

@@ -1,8 +1,13 @@
-"""Keys that a project adds: functions registered by `ratekey`, named by their dotted path, or given as the ``key`` in code; and
-the function of the setting ``SCOPE``, such as the tenant, whose clients are apart from those of other scopes.
+"""Keys that a project adds: its own functions of the request, and the function of the setting ``SCOPE``.
 
-A function in code that needs two arguments is called as django-ratelimit does, with group and request. The scope is the first
-part of every identity: ``scope:acme+user:1`` is user 1 of the tenant acme.
+What is held is `_registered`, the project's functions by name. ``@ratekey("tenant")`` registers one for rules in the admin and in
+code; one that code gives as its ``key`` is registered by its place, ``shop.views.tenant``. Any other is found by its dotted path.
+
+A key is parsed once: `recipe` finds the function here, and `extractor` makes a part of the key of it. With each request that part
+calls the function, and ``acme`` becomes ``tenant:acme``. If it returns None the part is missing, and the rule's `on_missing` says
+what happens; so it is if it raises, or returns what identifies nobody, which is logged. An async function is awaited before.
+
+The scope, such as the tenant, is the first part of every identity: ``scope:acme+user:1`` is user 1 of the tenant acme.
 """
 
 import inspect
@@ -60,7 +65,7 @@ def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Funct
         raise Problem("{name!r} is a built-in key: choose another name", name=name)
 
     def register(function: Function) -> Function:
-        check(name, function)
+        _check(name, function)
         known = _registered.get(name)
         if known is not None and place_of(known.function) != place_of(function):
             raise Problem("key {name!r} belongs to {function}: choose another name", name=name, function=place_of(known.function))
@@ -68,6 +73,49 @@ def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Funct
         return function
 
     return register
+
+
+def registered(key: Key, group: str) -> str:
+    """The key as text for `recipe`: a function is registered for that, anything else is returned as it is.
+
+    A function that needs two arguments is called as django-ratelimit does, with group and request.
+    """
+    if not callable(key):
+        return key
+    made = _by_place(key, group)
+    name, number = made.name, 1  # several lambdas may stand in one line
+    while name in _registered and _unbound(_registered[name].function) != key:
+        number += 1
+        name = f"{made.name}-{number}"
+    _register(CustomKey(name, made.function))
+    return name
+
+
+def of_call(key: Callable[..., Any], group: str) -> CustomKey:
+    """A function as the key of one call. Another function of the same place may be made for the next call, so the first one
+    alone is registered, for lists."""
+    made = _by_place(key, group)
+    if made.name not in _registered:
+        _register(made)
+    return made
+
+
+def _by_place(function: Callable[..., Any], group: str) -> CustomKey:
+    """A function as a key whose name is made of its place."""
+    name = place_of(function)
+    if "<" in name:  # a lambda or a local one: a module may have several
+        name += f"@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}"
+    of_request: Callable[[HttpRequest], Any] = function
+    if arguments_of(function) == 2:
+        name, of_request = f"{name}@{group}", partial(function, group)
+    _check(name, of_request, may_be_async=True)
+    return CustomKey(name, of_request)
+
+
+def _register(key: CustomKey) -> None:
+    global _version
+    _registered[key.name] = key
+    _version += 1
 
 
 def version() -> int:
@@ -84,14 +132,12 @@ def find(name: str) -> CustomKey | None:
     """The key with this name or dotted path; None if there is none. Raises ValueError if the path cannot be imported."""
     if name in _registered:
         return _registered[name]
-    if not is_path(name):
+    if not _is_path(name):
         return None
     if _is_to_come(name):
-        return CustomKey(name, partial(_late, name))
-    function = imported(name)
-    if name in _registered:  # by a view of that module
-        return _registered[name]
-    check(name, function)
+        return CustomKey(name, partial(_imported_late, name))
+    function = _imported(name)
+    _check(name, function)
     return CustomKey(name, function)
 
 
@@ -102,23 +148,17 @@ def _is_to_come(path: str) -> bool:
     return getattr(getattr(known, "__spec__", None), "_initializing", False) and not hasattr(known, attribute)
 
 
-def _late(path: str, request: HttpRequest) -> Any:
-    function = imported(path)
-    check(path, function)
+def _imported_late(path: str, request: HttpRequest) -> Any:
+    function = _imported(path)
+    _check(path, function)
     return function(request)
 
 
-def is_path(name: str) -> bool:
+def _is_path(name: str) -> bool:
     return "." in name and all(step.isidentifier() for step in name.split("."))
 
 
-def paths_in(text: str) -> list[str]:
-    """The dotted paths in a key, or in an identity, that are not registered by `ratekey`."""
-    names = (part.partition(":")[0].strip() for part in text.split("+"))
-    return [name for name in names if is_path(name) and name not in _registered]
-
-
-def imported(name: str) -> Any:
+def _imported(name: str) -> Any:
     """The object at a dotted path. Raises ValueError if it cannot be imported."""
     module, _, attribute = name.rpartition(".")
     try:
@@ -128,6 +168,18 @@ def imported(name: str) -> Any:
         raise Problem(
             "{name!r} is not a key: it cannot be imported, {kind}: {error}", name=name, kind=kind, error=error
         ) from None
+
+
+def paths_in(text: str) -> list[str]:
+    """The dotted paths in a key, or in an identity, that are not registered by `ratekey`."""
+    names = (part.partition(":")[0].strip() for part in text.split("+"))
+    return [name for name in names if _is_path(name) and name not in _registered]
+
+
+def is_async(key: str) -> bool:
+    """Whether a function that the key names must be awaited."""
+    named = filter(None, (_registered.get(part.strip()) for part in key.split("+")))
+    return any(site_functions.is_async(each.function) for each in named)
 
 
 def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
@@ -143,6 +195,9 @@ def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
         return typed(prefix, returned, normaliser)
 
     return value
+
+
+_AWAITED = "_ratewindow_awaited_keys"
 
 
 def awaited(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Callable[[HttpRequest], Awaitable[None]]]:
@@ -170,15 +225,6 @@ def awaited(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Callable
     return value, load
 
 
-_AWAITED = "_ratewindow_awaited_keys"
-
-
-def _register(key: CustomKey) -> None:
-    global _version
-    _registered[key.name] = key
-    _version += 1
-
-
 def _checked(value: Any) -> str | None:
     """Of objects whole numbers and UUIDs only: the text of another one may differ by process or by request."""
     if value is None or isinstance(value, str):
@@ -188,7 +234,7 @@ def _checked(value: Any) -> str | None:
     raise TypeError(f"it returned {type(value).__name__}: return text, a whole number, a UUID or None")
 
 
-def check(name: str, function: Any, may_be_async: bool = False) -> None:
+def _check(name: str, function: Any, may_be_async: bool = False) -> None:
     """Raise ValueError unless this is a function of a request that can be called, without awaiting it unless it may be async."""
     if not callable(function) or isinstance(function, type) or inspect.isbuiltin(function):
         raise Problem("{name!r} is not a key: {function!r} is not a function of the request", name=name, function=function)
@@ -214,54 +260,12 @@ def arguments_of(function: Callable[..., Any]) -> int:
 
 def place_of(function: Any) -> str:
     """The module and name of a function."""
-    if isinstance(function, partial):
-        function = function.func
+    function = _unbound(function)
     return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
-def registered(key: Key, group: str) -> str:
-    """The key as text for `recipe`: a function is registered for that. A value that is neither is returned as it is."""
-    return _named(key, group) if callable(key) else key
-
-
-def of_call(key: Callable[..., Any], group: str) -> CustomKey:
-    """A function as the key of one call. Another function of the same place may be made for the next call, so the first one
-    alone is registered, for lists."""
-    made = _custom(key, group)
-    if made.name not in _registered:
-        _register(made)
-    return made
-
-
-def is_async(key: str) -> bool:
-    """Whether a function that the key names must be awaited."""
-    named = filter(None, (_registered.get(part.strip()) for part in key.split("+")))
-    return any(site_functions.is_async(each.function) for each in named)
-
-
-def _named(function: Callable[..., Any], group: str) -> str:
-    """Register a function as a key, under a name made of its place."""
-    made = _custom(function, group)
-    name, number = made.name, 1  # several lambdas may stand in one line
-    while name in _registered and _unbound(_registered[name].function) != function:
-        number += 1
-        name = f"{made.name}-{number}"
-    _register(CustomKey(name, made.function))
-    return name
-
-
-def _custom(function: Callable[..., Any], group: str) -> CustomKey:
-    name = place_of(function)
-    if "<" in name:  # a lambda or a local one: a module may have several
-        name += f"@{getattr(getattr(function, '__code__', None), 'co_firstlineno', 0)}"
-    of_request: Callable[[HttpRequest], Any] = function
-    if arguments_of(function) == 2:
-        name, of_request = f"{name}@{group}", partial(function, group)
-    check(name, of_request, may_be_async=True)
-    return CustomKey(name, of_request)
-
-
 def _unbound(function: Any) -> Any:
+    """The project's own function, without the group that it is called with."""
     return function.func if isinstance(function, partial) else function
 
 
@@ -291,6 +295,6 @@ def _of_scope(setting: str | Callable[[HttpRequest], Any]) -> Extractor:
 
 def scope_function(setting: str | Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """The function that the setting names. Raises ValueError."""
-    function = imported(setting) if isinstance(setting, str) else setting
-    check(setting if isinstance(setting, str) else place_of(setting), function)
+    function = _imported(setting) if isinstance(setting, str) else setting
+    _check(setting if isinstance(setting, str) else place_of(setting), function)
     return function

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 from ratewindow import conf
-from ratewindow.identity.address import is_one_client
+from ratewindow.identity.address import masked_address
 from ratewindow.identity.typed_values import kind_and_name, split
 from ratewindow.limiter.keys import digest, joined
 
@@ -25,7 +25,7 @@ def shown(identity: str) -> str:
 
     The result is printable and of bounded length, whatever the client sent. Parts are joined by `` + ``.
     """
-    return " + ".join([_shown(part) for part in split(identity)])
+    return " + ".join(split(kept(identity)))
 
 
 class Kept(str):
@@ -50,7 +50,8 @@ def stored(part: str) -> str:
     range of addresses, since the hash of a range matches no client's hash.
     """
     kind, _, value = part.partition(":")
-    return part if is_hashed(part) or (kind == "ip" and not is_one_client(value)) else _shown(part)
+    is_range = kind == "ip" and "/" in value and masked_address(value) != value
+    return part if is_hashed(part) or is_range else _shown(part)
 
 
 def forms(part: str) -> tuple[str, ...]:
@@ -59,13 +60,16 @@ def forms(part: str) -> tuple[str, ...]:
 
     A client that sends a text in the form of a hash is not matched with the client of that hash.
     """
-    secrets = [_hashed(part, pepper) for pepper in conf.peppers()]
+    secrets = [hashed(part, pepper) for pepper in conf.peppers()]
     return (*secrets,) if is_hashed(part) else (part, *secrets)
 
 
-def hashed(part: str) -> str:
-    """A typed value as ``kind:name:#hash.hint``; an address has no hint, whose network and last number would name it."""
-    return _hashed(part, conf.peppers()[0])
+def hashed(part: str, pepper: str = "") -> str:
+    """A typed value as ``kind:name:#hash.hint``, by the newest pepper unless another is given. An address has no hint, whose
+    network and last number would name it."""
+    kind, _, value = kind_and_name(part)
+    hint = "" if kind == "ip" else _hint(value)
+    return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(pepper or conf.peppers()[0]))}{hint}"
 
 
 def anonymous(part: str) -> str:
@@ -77,12 +81,6 @@ def kind_alone(part: str) -> str:
     """A typed value as ``kind:name:…``, with the hint of its hash: nothing that could be compared with the hash of a guess."""
     value = kind_and_name(hidden := anonymous(part))[2]
     return f"{hidden.removesuffix(value)}…{value.partition('.')[2]}"
-
-
-def _hashed(part: str, pepper: str) -> str:
-    kind, _, value = kind_and_name(part)
-    hint = "" if kind == "ip" else _hint(value)
-    return f"{part[: len(part) - len(value)]}#{digest(part, 12, _secret(pepper))}{hint}"
 
 
 def is_hashed(part: str) -> bool:

@@ -46,15 +46,6 @@ _LOADERS: dict[str, Loader] = {
     "user_or_ip": request_attributes.load_user,
     "session": request_attributes.load_session,
 }
-_NAMED = {  # each with a name for example
-    "header": "x-api-key",
-    "cookie": "basket",
-    "query": "token",
-    "post": "username",
-    "json": "user.email",
-    "body": "username",
-    "jwt": "tenant",
-}
 _TOKEN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 MOST_NAME = 100  # characters
 _EXAMPLES = translatable("user:42 or ip:203.0.113.9")
@@ -112,9 +103,9 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
         return _UNNAMED[part], _LOADERS.get(part)
     kind, colon, name = part.partition(":")
     kind = ALIASES.get(kind, kind)
-    if colon and kind in _NAMED:
+    if colon and kind in TEXTS:
         if not _is_name(kind, name):
-            example = _NAMED[kind]
+            example = TEXTS[kind]
             raise Problem("{part!r} has no valid name: write for example {kind}:{example}", part=part, kind=kind, example=example)
         from ratewindow.identity.sent_fields import MAKERS  # with the first such key
 
@@ -123,7 +114,7 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
     if key is not None:
         return _extractor_of(key, normaliser)
     known = ", ".join(
-        [*_UNNAMED, *(f"{kind}:NAME" for kind in _NAMED), *sorted(name for name in custom_keys.known() if "." not in name)]
+        [*_UNNAMED, *(f"{kind}:NAME" for kind in TEXTS), *sorted(name for name in custom_keys.known() if "." not in name)]
     )
     raise Problem(
         "{part!r} is not a key: choose from {known}, the dotted path of a function, or join several with +",

@@ -11,7 +11,15 @@ from ratewindow.limiter.problem import Problem
 Extractor = Callable[[HttpRequest], str | None]
 Normaliser = Callable[[str], str]
 MOST_NORMALISED = 1024  # characters; NFKC of a longer text takes long, and no name or address is as long
-TEXTS = ("header", "cookie", "query", "post", "json", "body", "jwt")  # kinds with a name: post:username:ann
+TEXTS = {  # kinds with a name, post:username:ann, each with a name for example
+    "header": "x-api-key",
+    "cookie": "basket",
+    "query": "token",
+    "post": "username",
+    "json": "user.email",
+    "body": "username",
+    "jwt": "tenant",
+}
 ALIASES = {"get": "query"}
 MOST_PARTS = 6  # of a key: a row may have each part in clear or hashed, so each doubles the texts to look for
 MOST_WITH_SCOPE = MOST_PARTS + 1  # of an identity

@@ -86,10 +86,6 @@ class SlidingCounter(OnStore):
         """How many were added in the window."""
         return _used(self._called().run(*self._look()))
 
-    def clear(self) -> None:
-        """Forget all that was added."""
-        self._called().reset(self._check.keys)
-
     async def aadd(self, n: int = 1) -> int:
         """`add` on an asynchronous store."""
         return _used(await self._answer(self._store.run(*self._charge(n))))
@@ -97,10 +93,6 @@ class SlidingCounter(OnStore):
     async def aget(self) -> int:
         """`get` on an asynchronous store."""
         return _used(await self._answer(self._store.run(*self._look())))
-
-    async def aclear(self) -> None:
-        """`clear` on an asynchronous store."""
-        await self._answer(self._store.reset(self._check.keys))
 
     def _charge(self, n: int) -> "tuple[list[Check], What, int | None]":
         return [self._check._replace(cost=check_cost(n, name="n"))], "charge", self._now_ms()

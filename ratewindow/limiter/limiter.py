@@ -1,9 +1,6 @@
 """The limiter without Django: identities, windows, a store, a decision; and one call for one question: may this user do this
 once more?"""
 
-import asyncio
-import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -107,7 +104,7 @@ class Limiter(OnStore):
             return self._charge(checks, "force")
         refusals, now_ms = self._refusals, self._now_ms()
         asked_ms = refusals.clock_ms() if now_ms is None else now_ms
-        if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
+        if refusals.known and (known := refusals.recall(checks, asked_ms)) is not None:
             return known
         return self._learn(checks, self._called().run(checks, "hit", now_ms), asked_ms)
 
@@ -132,13 +129,6 @@ class Limiter(OnStore):
         self._called().reset(self._states(identity, windows))
         self._refusals.forget()
 
-    def acquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
-        """`hit`, waiting for its turn, but not beyond `timeout_s`: then, or when its turn would come later, refused."""
-        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # an iterator is read once, but checked more often
-        while not (answer := self.hit(identity, windows, cost)) and _worth_waiting(answer, deadline_s):
-            time.sleep(answer.retry_after or 0)
-        return answer
-
     async def ahit(
         self,
         identity: Identity,
@@ -155,7 +145,7 @@ class Limiter(OnStore):
             return await self._acharge(checks, "force")
         refusals, now_ms = self._refusals, self._now_ms()
         asked_ms = refusals.clock_ms() if now_ms is None else now_ms
-        if refusals and (known := refusals.recall(checks, asked_ms)) is not None:
+        if refusals.known and (known := refusals.recall(checks, asked_ms)) is not None:
             return known
         reply = self._store.run(checks, "hit", now_ms)
         if self._store.is_async:
@@ -181,13 +171,6 @@ class Limiter(OnStore):
         """`reset` on an asynchronous store."""
         await self._answer(self._store.reset(self._states(identity, windows)))
         self._refusals.forget()
-
-    async def aacquire(self, identity: Identity, windows: Windows, cost: int = 1, *, timeout_s: float) -> Decision:
-        """`acquire` on an asynchronous store."""
-        deadline_s, windows = _deadline_s(timeout_s), windows_of(windows)  # an iterator is read once, but checked more often
-        while not (answer := await self.ahit(identity, windows, cost)) and _worth_waiting(answer, deadline_s):  # noqa: ASYNC110
-            await asyncio.sleep(answer.retry_after or 0)
-        return answer
 
     def _decide(self, checks: list[Check], what: What) -> Decision:
         return decision(checks, self._called().run(checks, what, self._now_ms()), what)
@@ -242,7 +225,7 @@ class Limiter(OnStore):
         """The refunds, and the time at which they are made; none for a cost of 0."""
         (check,) = self._checks(identity, windows, cost)
         if decision is not None:
-            return decision.refunds(cost), self._now_ms()
+            return [refund for part in decision.parts for refund in part.refunds(cost)], self._now_ms()
         return [(check, [None] * len(check.windows))] if cost else [], self._now_ms()
 
     def _states(self, identity: Identity, windows: Windows) -> list[str]:
@@ -255,16 +238,6 @@ def _chargeable(checks: list[Check]) -> list[Check]:
     for check in checks:
         check_cost(check.cost, min(map(most_charge, check.windows)))
     return checks
-
-
-def _deadline_s(timeout_s: float) -> float:
-    if not isinstance(timeout_s, int | float) or math.isnan(timeout_s):
-        raise ValueError(f"timeout_s {timeout_s!r}: write a number of seconds, such as 2.5")
-    return time.monotonic() + timeout_s
-
-
-def _worth_waiting(refused: Decision, deadline_s: float) -> bool:
-    return refused.retry_after is not None and time.monotonic() + refused.retry_after <= deadline_s
 
 
 _this_process = MemoryStore()

@@ -41,15 +41,6 @@ class MemoryStore:
             self._states.shrink(self.most_keys)
             return reply
 
-    def refuses(self, check: Check, now_ms: int) -> bool:
-        """Whether a hit of one check is refused: `run` without how its windows stand, which takes longer than to decide."""
-        if check.only_looks or tells_verdict(check, "hit"):
-            return self.run([check], "hit", now_ms)[0].refuses
-        with self._lock:
-            refused = _Rule(check, self._states, now_ms).refuses_hit()
-            self._states.shrink(self.most_keys)
-            return refused
-
     def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
         """What ``lua/refund.lua`` does: refund the cost of each check, at the times it was charged."""
         with self._lock:
@@ -122,20 +113,6 @@ class _Rule:
         elif lasts:
             self.lock_ends = start + lasts
             self.locked = self.now < self.lock_ends
-
-    def refuses_hit(self) -> bool:
-        """`settle` for a hit that meets nothing but the windows of this rule."""
-        self.read()
-        check, refused = self.check, self.full
-        for window, key, reading in zip(check.windows, check.keys, self.readings, strict=True):
-            if not refused and check.cost:
-                self._charge(window, key, reading, "hit")
-            if reading.settled is not None:
-                self.states.put(key, reading.settled)
-        if refused:
-            for key in check.keys:
-                self.states.mark_refused(key)
-        return refused
 
     def settle(self, what: What, passes: bool) -> Answer:
         """Charge what is to be charged."""

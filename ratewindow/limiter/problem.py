@@ -10,15 +10,8 @@ class Problem(ValueError):
     """
 
     def __init__(self, message: str, **values: Any) -> None:
-        super().__init__(message.format(**values))
+        super().__init__(message.format(**values) if values else message)  # one that was pickled begins with its whole text
         self.message, self.values = message, values
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.message, self.values)
-
-
-def _restored(kind: type[Problem], message: str, values: dict[str, Any]) -> Problem:
-    return kind(message, **values)
 
 
 class Translatable(str):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ratewindow.limiter import forks
-from ratewindow.limiter.types import Check, Decision, What, WindowAnswer
+from ratewindow.limiter.types import Check, Decision, RuleDecision, What, WindowAnswer
 
 NO_VERDICT = -1
 
@@ -92,20 +92,20 @@ def decision(checks: Sequence[Check], reply: Reply, what: What = "hit") -> Decis
     return Decision.of(parts)
 
 
-def _usual(check: Check, windows: tuple[WindowAnswer, ...]) -> Decision:
+def _usual(check: Check, windows: tuple[WindowAnswer, ...]) -> RuleDecision:
     """`_part` of a check that enforces and tells no verdict, in few steps, since nearly all are this."""
     window, remaining, wait_ms, reset_ms, _ = windows[0] if len(windows) == 1 else _deciding(windows)
     limit, reset_s, rule, rate = window.limit, reset_ms / 1000, check[0], window.text
     if not wait_ms:
-        return Decision(True, limit, remaining, None, reset_s, rule, rate, "", "enforce", False, "", "passed", windows, (), check)
+        return RuleDecision(True, limit, remaining, None, reset_s, rule, rate, "", "enforce", False, "", "passed", windows, check)
     wait_s, reason = (wait_ms / 1000, "limit") if wait_ms > 0 else (None, "limit" if not limit else "cost")
     code, reset_s = refusal_code(), max(reset_s, wait_s or 0)
-    return Decision(
-        False, limit, remaining, wait_s, reset_s, rule, rate, reason, "enforce", False, code, "refused", windows, (), check
+    return RuleDecision(
+        False, limit, remaining, wait_s, reset_s, rule, rate, reason, "enforce", False, code, "refused", windows, check
     )
 
 
-def _part(check: Check, answer: Answer, what: What) -> Decision:
+def _part(check: Check, answer: Answer, what: What) -> RuleDecision:
     verdict, lock_wait_ms, windows = answer
     if check.enforce and verdict == NO_VERDICT:
         return _usual(check, windows)
@@ -120,7 +120,7 @@ def _part(check: Check, answer: Answer, what: What) -> Decision:
         if lock_wait_ms > wait_ms >= 0:
             wait_ms, reason = lock_wait_ms, "penalty" if refuses else ""
     mode, passed = "enforce" if check.enforce else "shadow", forced or not refuses
-    return Decision(
+    return RuleDecision(
         passed or not check.enforce,
         window.limit,
         remaining,
@@ -134,7 +134,6 @@ def _part(check: Check, answer: Answer, what: What) -> Decision:
         "",
         "passed" if passed else "refused" if check.enforce else "would_refuse",
         windows,
-        (),
         check,
     )
 
@@ -146,16 +145,11 @@ def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
     for answer in answers[1:]:
         _, room, wait, reset, _ = answer
         if wait_ms or wait:
-            if wait and (not wait_ms or _is_longer(wait, wait_ms)):
+            if wait and wait_ms >= 0 and (wait < 0 or wait > wait_ms):  # -1 never ends
                 deciding, wait_ms = answer, wait
         elif room < remaining or (room == remaining and reset > reset_ms):
             deciding, remaining, reset_ms = answer, room, reset
     return deciding
-
-
-def _is_longer(wait_ms: int, than_ms: int) -> bool:
-    """Whether one wait is longer than another; -1 never ends."""
-    return than_ms >= 0 and (wait_ms < 0 or wait_ms > than_ms)
 
 
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
@@ -182,26 +176,17 @@ class Refusals:
 
     def __init__(self, believed_ms: int = BELIEVED_MS, clock_ms: Callable[[], int] | None = None) -> None:
         self._believed_ms, self._by_callers_clock = believed_ms, clock_ms is not None  # by which the server decides, too
-        self.clock_ms: Callable[[], float] = clock_ms or _monotonic_ms
+        self.clock_ms: Callable[[], float] = clock_ms or (lambda: time.monotonic_ns() / 1_000_000)
         self._lock = threading.Lock()
         forks.renew_lock_after_fork(self)
         self.known: OrderedDict[tuple[Check, ...], tuple[float, float, float, Reply]] = OrderedDict()
 
-    def __bool__(self) -> bool:
-        """Whether any refusal is known."""
-        return bool(self.known)
-
-    def recall(self, checks: list[Check], now_ms: float | None = None) -> Decision | None:
-        """The decision on a hit that is known to be refused, with its times as they are now; None: ask the server.
-
-        `now_ms` is the time by `clock_ms`, where it has been read already.
-        """
+    def recall(self, checks: list[Check], now_ms: float) -> Decision | None:
+        """The decision on a hit at `now_ms` that is known to be refused, with its times as they are; None: ask the server."""
         known = self.known.get(tuple(checks))
         if known is None:
             return None
         asked_ms, until_ms, replied_ms, reply = known
-        if now_ms is None:
-            now_ms = self.clock_ms()
         if not asked_ms <= now_ms < until_ms:
             self.known.pop(tuple(checks), None)
             return None
@@ -222,10 +207,6 @@ class Refusals:
         """Believe no refusal any more: units were refunded, or charged beyond what is full."""
         with self._lock:
             self.known.clear()
-
-
-def _monotonic_ms() -> float:
-    return time.monotonic_ns() / 1_000_000
 
 
 def _lasting_wait_ms(checks: list[Check], reply: Reply) -> int:

@@ -1,4 +1,15 @@
-"""The plain values of the limiter: what limits, what is checked, what is answered."""
+"""The plain values of the limiter: what limits, what is checked, what is answered.
+
+===================  ===================================  ===========================================================
+a decision           about                                made from
+===================  ===================================  ===========================================================
+`RuleDecision`       one rule                             the store's reply; or a block, a missing key, an outage
+`JointDecision`      all rules that a request matches     theirs, by `Decision.of`; not of a single one that is enforced
+`Decision`           either; or no rule at all            the type of both, with what anybody may read
+===================  ===================================  ===========================================================
+
+What a view has at `request.ratewindow` is a fourth, which shows that of its request (`request/visit.py`).
+"""
 
 import threading
 import weakref
@@ -15,7 +26,7 @@ from ratewindow.limiter.keys import LAYOUT, digest
 from ratewindow.limiter.problem import Problem
 
 MOST_WINDOWS = 20  # of one rule
-# Of all rules that a request meets: meanwhile the server answers nobody else, at worst for five milliseconds.
+# Of all rules that a request matches: meanwhile the server answers nobody else, at worst for five milliseconds.
 MOST_IN_A_CALL = 50
 MOST_BUCKETS = 3000
 
@@ -197,7 +208,7 @@ def check_number(checks: Iterable[Check]) -> None:
     windows = [window for check in checks for window in check.windows]
     if problem := too_much(windows, MOST_IN_A_CALL):
         raise TooManyWindows(
-            "one decision has {problem}, of {names:.200}: let a request meet fewer rules, or give these fewer limits or buckets",
+            "one decision has {problem}, of {names:.200}: let a request match fewer rules, or give these fewer limits or buckets",
             problem=problem,
             names=", ".join(sorted({check.rule for check in checks})),
         )
@@ -226,96 +237,121 @@ class Decision:
     mode: str = "enforce"
     forced: bool = False  # it passed only because it was forced
     id: str = ""  # a short code of a refusal, also in the answer and the log
-    # What the limiter keeps for itself: what was charged, and how that came about.
-    outcome: str = field(default="passed", repr=False)  # would_refuse (in shadow), refused, or other: another rule refused
-    windows: tuple[WindowAnswer, ...] = field(default=(), repr=False)
-    parts: tuple["Decision", ...] = field(default=(), repr=False)  # of a request that meets several rules: that of each
-    check: Check | None = field(default=None, repr=False)
-    refunded: int = field(default=0, repr=False)  # units of the charge
-    # What else was charged: once the cost was known, or before code asked again.
-    later: tuple["Decision", ...] = field(default=(), repr=False)
-    at_s: float = field(default=0.0, repr=False)  # this process's clock when the store was called
-    cause: str = ""  # why it was decided without the store, such as store:timeout
-    took_s: float = field(default=0.0, repr=False)  # how long the store took to answer, or to fail; 0 where it was not called
-    by_code: bool = field(default=False, repr=False)  # code asked for it, by the rule's name or once the cost was known
-    # The caller's own rule, of which `check` is what the limiter sees.
-    made_by: Any = field(default=None, compare=False, repr=False)
-    _lock: ClassVar[threading.Lock] = threading.Lock()  # two refunds of one at the same moment must not refund it twice
 
     def __bool__(self) -> bool:
         return self.allowed
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied without `made_by`, which the caller may be unable to pickle."""
-        return Decision, tuple(getattr(self, each.name) for each in fields(Decision) if each.name != "made_by")
+        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.name != "made_by")
 
     @property
     def decisions(self) -> tuple["Decision", ...]:
-        """One decision for each rule that the request met."""
-        if self.parts:
-            return self.parts
-        return (self,) if self.rule else ()
+        """One decision for each rule that the request matched."""
+        return self.parts
 
-    def refunds(self, cost: int, with_later: bool = True) -> list[tuple[Check, list[int]]]:
-        """The refunds of `cost` units of this decision's charge: of each rule, and the times it was counted at, the
-        newest charges first, without those made `later` if so wished. All refunds of one decision together are at most
-        what it charged; a refusal, which may have been counted but bought nothing, has none."""
-        refunds = []
-        with Decision._lock:
-            for part in self.decisions:
-                left = cost
-                for charge in part._charges() if with_later else (part,):
-                    check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
-                    charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
-                    if check is None or not charged or max(times, default=-1) < 0:
-                        continue
-                    units = min(left, check.cost - charge.refunded)
-                    if units > 0:
-                        charge.refunded += units
-                        left -= units
-                        refunds.append((check._replace(cost=units), times))
-        return refunds
+    @property
+    def parts(self) -> tuple["RuleDecision", ...]:
+        """The same, with what is kept of each."""
+        return ()
 
-    def _charges(self) -> list["Decision"]:
-        """All charges that this stands for, the newest first; one that came before may have been raised since."""
-        found = {id(each): each for late in (self, *reversed(self.later)) for each in (*reversed(late.later), late)}
-        return sorted(
-            found.values(), key=lambda charge: max((each.charged_at_ms for each in charge.windows), default=-1), reverse=True
-        )
+    @property
+    def deciding(self) -> "RuleDecision | None":
+        """The one of these that this decision describes."""
+        return None
 
-    @classmethod
-    def of(cls, parts: Iterable["Decision"]) -> "Decision":
+    @staticmethod
+    def of(parts: Iterable["RuleDecision"]) -> "Decision":
         """The request's decision from those of its rules: refused as soon as one of them refuses."""
         parts = tuple(parts)
         if len(parts) == 1 and parts[0].mode == "enforce":
             return parts[0]
         telling = [part for part in parts if part.mode == "enforce"]
         refused = not all(telling)
+        deciding: RuleDecision | None
         if refused:
             deciding = max(telling, key=_wait)
         else:
-            counted = [part for part in telling if part.remaining is not None]
-            deciding = min(counted, key=_room) if counted else cls()
-        return cls(
+            deciding = min((part for part in telling if part.remaining is not None), key=_room, default=None)
+        shown = Decision() if deciding is None else deciding
+        return JointDecision(
             allowed=not refused,
-            limit=deciding.limit,
-            remaining=deciding.remaining,
-            retry_after=deciding.retry_after,
-            reset_after=deciding.reset_after,
-            rule=deciding.rule,
-            window=deciding.window,
-            reason=deciding.reason,
+            limit=shown.limit,
+            remaining=shown.remaining,
+            retry_after=shown.retry_after,
+            reset_after=shown.reset_after,
+            rule=shown.rule,
+            window=shown.window,
+            reason=shown.reason,
             forced=any(part.forced for part in telling),
             id=next((part.id for part in telling if part.id), ""),
-            outcome="refused" if refused else "passed",
-            windows=deciding.windows,
             parts=parts,
-            at_s=deciding.at_s,
-            made_by=deciding.made_by,
+            deciding=deciding,
         )
 
 
-renew_lock_after_fork(Decision)
+@dataclass(slots=True, repr=False)
+class RuleDecision(Decision):
+    """The decision of one rule, with what is kept of it to count it in the report, to refund it, and to show it again."""
+
+    outcome: str = "passed"  # would_refuse (in shadow), refused, or other: another rule refused
+    windows: tuple[WindowAnswer, ...] = ()
+    check: Check | None = None
+    refunded: int = 0  # units of the charge
+    # What else this rule has charged the request: once the cost was known, or by the decision that this one replaces.
+    also_charged: tuple["RuleDecision", ...] = ()
+    at_s: float = 0.0  # this process's clock when the store was called
+    took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not called
+    cause: str = ""  # why it was decided without the store, such as store:timeout
+    by_code: bool = False  # code asked for it, by the rule's name or once the cost was known
+    made_by: Any = field(default=None, compare=False)  # the caller's own rule, of which `check` is what the limiter sees
+    _lock: ClassVar[threading.Lock] = threading.Lock()  # two refunds of one at the same moment must not refund it twice
+
+    @property
+    def parts(self) -> tuple["RuleDecision", ...]:
+        return (self,) if self.rule else ()
+
+    @property
+    def deciding(self) -> "RuleDecision":
+        return self
+
+    def refunds(self, cost: int, with_others: bool = True) -> list[tuple[Check, list[int]]]:
+        """The refunds of `cost` units of this decision's charge, and the times it was counted at, the newest charges first;
+        `with_others`, also of what it has `also_charged`. All refunds of one decision together are at most what it charged; a
+        refusal, which may have been counted but bought nothing, has none."""
+        refunds = []
+        with RuleDecision._lock:
+            for charge in self._charges() if with_others else (self,):
+                check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
+                charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
+                if check is None or not charged or max(times, default=-1) < 0:
+                    continue
+                units = min(cost, check.cost - charge.refunded)
+                if units > 0:
+                    charge.refunded += units
+                    cost -= units
+                    refunds.append((check._replace(cost=units), times))
+        return refunds
+
+    def _charges(self) -> list["RuleDecision"]:
+        """All charges that this stands for, the newest first; one that came before may have been raised since."""
+        found: dict[int, RuleDecision] = {}
+        for other in (self, *reversed(self.also_charged)):
+            found |= {id(each): each for each in (*reversed(other.also_charged), other)}
+        return sorted(
+            found.values(), key=lambda charge: max((each.charged_at_ms for each in charge.windows), default=-1), reverse=True
+        )
+
+
+@dataclass(slots=True)
+class JointDecision(Decision):
+    """The decision on a request that matches several rules, or one in shadow."""
+
+    parts: tuple[RuleDecision, ...] = field(default=(), repr=False)
+    deciding: RuleDecision | None = field(default=None, repr=False)  # None where nothing has been counted
+
+
+renew_lock_after_fork(RuleDecision)
 
 
 def _wait(part: Decision) -> float:

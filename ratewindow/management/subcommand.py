@@ -1,35 +1,35 @@
 """What subcommands of ``manage.py ratewindow`` are made of: one of the core, its output, and columns of text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandParser, OutputWrapper
 
 from ratewindow.conf.in_words import in_escapes
 
+REASON = ("--reason", {"default": "", "help": "why, for your colleagues and the history"})
+
 
 class Subcommand(NamedTuple):
-    """The module of a room's subcommand has the same names."""
+    """The module of a room's subcommand has the same names, with a function of its own for its arguments."""
 
     NAME: str
     HELP: str
     run: Callable[[dict[str, Any], Any], object]  # with the options and the output
-    add_arguments: Callable[[CommandParser], object] = lambda parser: None
+    arguments: Sequence[tuple[str, Mapping[str, Any]]] = ()  # the name of each, and what `add_argument` takes of it
     ALIASES: Sequence[str] = ()
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        for name, options in self.arguments:
+            parser.add_argument(name, **options)
 
-class SafeOutput:
-    """Django's output of a command, whose `write` escapes, so that names, reasons and addresses that others wrote cannot control
-    the terminal; all else is as there."""
 
-    def __init__(self, output: Any) -> None:
-        self._output = output
+class SafeOutput(OutputWrapper):
+    """Django's output of a command, which escapes, so that names, reasons and addresses that others wrote cannot control the
+    terminal."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._output, name)
-
-    def write(self, text: str = "", *args: Any, **options: Any) -> None:
-        self._output.write(in_escapes(text), *args, **options)
+    def write(self, msg: str = "", style_func: Callable[[str], str] | None = None, ending: str | None = None) -> None:  # type: ignore[override]
+        super().write(in_escapes(msg), style_func, ending)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

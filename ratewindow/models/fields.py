@@ -9,6 +9,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import migrations, models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
@@ -115,8 +116,9 @@ class MomentField(models.DateTimeField):  # type: ignore[type-arg]
         return value.replace(tzinfo=UTC) if value is not None and not settings.USE_TZ else value
 
     def value_from_object(self, obj: models.Model) -> Any:
+        """For forms and fixtures: naive if the site's datetimes are."""
         value = super().value_from_object(obj)
-        return value if value is None else time_zone.as_the_site_has_it(time_zone.aware(value))
+        return value if value is None or settings.USE_TZ else timezone.make_naive(time_zone.aware(value))
 
 
 class SubjectField(models.CharField):  # type: ignore[type-arg]

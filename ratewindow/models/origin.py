@@ -33,8 +33,9 @@ def current() -> Origin:
 def edits(way: str, *, by: str = "", user: Any = None, reason: str = "", recorded: bool = True) -> Iterator[None]:
     """Edits within this block have this origin. `user` is a row of the site's user model."""
     name = by or (user.get_username() if user is not None else "")
-    user_pk = None if user is None else user.pk
-    token = _current.set(Origin(way[:MOST_WAY], name[:MOST_BY], user_pk, " ".join(reason.split())[:MOST_REASON], recorded))
+    token = _current.set(
+        Origin(way[:MOST_WAY], name[:MOST_BY], getattr(user, "pk", None), " ".join(reason.split())[:MOST_REASON], recorded)
+    )
     try:
         yield
     finally:

@@ -43,16 +43,14 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
 
 
 class OverrideQuerySet(models.QuerySet["Override"]):
+    """`block`, `allow` and `rate` validate as the form does, and raise ValidationError with a dict by field."""
+
     def in_force(self, now: datetime | None = None) -> "OverrideQuerySet":
         now = now or time_zone.now()
         return self.not_ended(now).exclude(starts_at__gt=now)
 
     def not_ended(self, now: datetime | None = None) -> "OverrideQuerySet":
         return self.exclude(expires_at__lte=now or time_zone.now())
-
-    def long_ended(self) -> "OverrideQuerySet":
-        """Those that ended more than `KEPT` ago."""
-        return self.filter(expires_at__lte=time_zone.now() - KEPT)
 
     def naming(self, subject: Subject) -> "OverrideQuerySet":
         """Those for exactly this subject, whatever ``ANONYMIZE`` was when they were saved.
@@ -71,16 +69,6 @@ class OverrideQuerySet(models.QuerySet["Override"]):
                 override.save(update_fields=["expires_at"])
         return len(lasting)
 
-
-class OverrideManager(models.Manager["Override"]):
-    """`block`, `allow` and `rate` validate as the form does, and raise ValidationError with a dict by field."""
-
-    def get_queryset(self) -> OverrideQuerySet:
-        return OverrideQuerySet(self.model, using=self._db)
-
-    def in_force(self, now: datetime | None = None) -> OverrideQuerySet:
-        return self.get_queryset().in_force(now)
-
     def block(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
         """Refuse every request, or those that meet ``rule=``: ``block("ip:203.0.113.0/24", duration="1h", reason="...")``."""
         return self._make("block", identity, duration, fields)
@@ -98,7 +86,7 @@ class OverrideManager(models.Manager["Override"]):
         if duration is not None:
             override.expires_at = after(duration, override.starts_at)
         override.full_clean()
-        override.save(using=self._db)
+        override.save(using=self._db)  # type: ignore[attr-defined]  # missing in the stubs
         return override
 
 
@@ -141,7 +129,7 @@ class Override(models.Model):
 
     named = ""  # in words, once the admin has set it for messages to its user
 
-    objects = OverrideManager()
+    objects = OverrideQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("block or exemption")
@@ -171,7 +159,7 @@ class Override(models.Model):
 
     def unknown_rule(self) -> str:
         """That there is no rule of the name that it has, which may be a mistake; otherwise empty."""
-        if not self.rule or self.rule in code_rates.names() or RateRule.objects.filter(name=self.rule).exists():
+        if not self.rule or self.rule in code_rates.load_names() or RateRule.objects.filter(name=self.rule).exists():
             return ""
         return _("There is no rule %r yet: this applies once there is one.") % self.rule
 

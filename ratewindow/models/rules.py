@@ -8,7 +8,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models, router, transaction
-from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -27,7 +26,6 @@ from ratewindow.rules.rule import (
     NAME_PATTERN,
     NAME_WORDS,
     check_hold,
-    check_methods,
     check_name,
     check_pattern,
     parse_count_when,
@@ -106,15 +104,12 @@ class RateRuleManager(models.Manager["RateRule"]):
             raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in places)}, not {len(given)}")
         for kind, pattern in given.items():
             fields |= {"applies_to": kind, "pattern": pattern}
-        if "status" in fields:  # as in code
-            if "response_status" in fields:
-                raise ValueError(f"rule {name!r}: status is another name of response_status: give one of them")
-            fields["response_status"] = fields.pop("status")
         if isinstance(fields.get("methods"), list | tuple | set | frozenset):
             fields["methods"] = ",".join(map(str, fields["methods"]))
         check_name(name)
-        self._check_types(name, fields)
-        windows = rate_options.windows(rate, **{each: fields.pop(each) for each in rate_options.OF_LIMITS if each in fields})
+        rate_options.check_types(fields, self.model())  # a column would convert 1.5 and True to 1, and anything to text
+        of_limits = {each: fields.pop(each) for each in rate_options.OF_LIMITS if each in fields}
+        windows = rate_options.Options(**of_limits).windows(rate)
         if not windows:
             raise ValueError(f"rule {name!r}: an empty rate limits nothing: write for example 5/m")
         row = self.model(name=name, **fields)
@@ -129,26 +124,11 @@ class RateRuleManager(models.Manager["RateRule"]):
         fields |= {field: getattr(row, field) for field in ("methods", "count_when") if field in fields}
         return windows
 
-    def _check_types(self, name: str, fields: dict[str, Any]) -> None:
-        """Raise ValueError for a value of the wrong type: a field would convert 1.5 and True to 1, and anything to text."""
-        for column in (column for column in self.model._meta.concrete_fields if column.name in fields):
-            value = fields[column.name]
-            for columns, wanted, words in _TYPES:
-                if isinstance(column, columns) and (not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))):
-                    raise ValueError(f"rule {name!r}: {column.name} {value!r} has the wrong type: write {words}")
-
     def check_room(self, name: str, pattern: str) -> None:
         """Raise ValueError unless an expression has room beside those of all other rules, also those that are off."""
         stored = dict(self.filter(applies_to="regex").values_list("name", "pattern"))
         if stored.pop(name, None) != pattern:
             check_room(pattern, stored.values())
-
-
-_TYPES: tuple[tuple[Any, Any, str], ...] = (
-    ((models.CharField, models.TextField), (str, Promise), "text"),
-    (models.BooleanField, bool, "True or False"),
-    (models.IntegerField, int, "a whole number"),
-)
 
 
 def problems(row: Any) -> dict[str, ValueError]:
@@ -157,7 +137,7 @@ def problems(row: Any) -> dict[str, ValueError]:
         "name": lambda: check_name(row.name) if row.name == BLOCKS else None,  # the field's validator checks the rest
         "key": lambda: recipe(row.key),
         "pattern": lambda: check_pattern(row.applies_to, row.pattern),
-        "methods": lambda: check_methods(row.methods),
+        "methods": lambda: parse_methods(row.methods),
         "count_when": lambda: parse_count_when(row.count_when),
         "hold": lambda: check_hold(row.hold, row.count_when),
     }

@@ -6,13 +6,13 @@ All state expires by itself. What a run leaves, since it was killed or a server 
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import redis
 from redis.exceptions import AskError, MovedError, ResponseError, TryAgainError
 
 from ratewindow import rooms
+from ratewindow.conf import time_zone
 from ratewindow.models import Override, RateRule, origin
 from ratewindow.models.overrides import KEPT
 from ratewindow.overrides.lookup import RATE
@@ -31,47 +31,46 @@ _UNLINK_ENDLESS = "return redis.call('PTTL', KEYS[1]) == -1 and redis.call('UNLI
 _ELSEWHERE = (MovedError, AskError, TryAgainError)  # the key's slot moves to another server, where the next run finds it
 
 
-@dataclass
-class Cleaned:
-    """What a run has seen and deleted in Redis."""
-
-    seen: int = 0
-    orphans: int = 0
-    endless: int = 0
-    dry_run: bool = False
-
-    def __str__(self) -> str:
-        endless = f" and {self.endless} without an expiry" if self.endless else ""
-        return f"{self.seen} keys seen, {self.orphans} of no rule{endless} {_deleted(self.dry_run)}"
-
-
 def clean(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND) -> Iterator[str]:
     """All that is cleaned regularly; what each part has done, in a sentence."""
     yield clean_ended(dry_run)
     for room in rooms.installed():
         yield from room.clean(dry_run)
-    yield str(clean_orphans(dry_run, keys_per_second))
+    yield clean_orphans(dry_run, keys_per_second)
 
 
 def clean_ended(dry_run: bool = False) -> str:
     """Delete overrides that ended long ago. They apply to nobody, so processes need not be notified."""
-    ended = Override.objects.get_queryset().long_ended()
+    ended = Override.objects.filter(expires_at__lte=time_zone.now() - KEPT)
     with origin.edits("cleaning", recorded=False):
         count = ended.count()
         while not dry_run and (pks := ended.values_list("pk", flat=True)[:BATCH]):
-            Override.objects.get_queryset().filter(pk__in=[*pks]).delete()
+            Override.objects.filter(pk__in=[*pks]).delete()
     rows = "block or exemption" if count == 1 else "blocks and exemptions"
     return f"{count} {rows} that ended {KEPT.days} days ago {_deleted(dry_run)}"
 
 
-def clean_orphans(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND) -> Cleaned:
+def clean_orphans(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND) -> str:
     """Delete state of no rule. Raise SharedPrefix, and delete nothing, if it may belong to another site."""
-    cleaned = Cleaned(dry_run=dry_run)
+    seen, orphaned, endless = 0, 0, 0
     if not process_clients.in_memory():
         refuse_when_shared()
         for master in process_clients.masters():
-            _clean_server(master, cleaned, keys_per_second)
-    return cleaned
+            for keys in _scan(master, keys_per_second):
+                is_owned = read_owned()  # after the keys were seen: a rule made in between would lose its first counts
+                kept = [key for key, tags in keys.items() if is_owned(tags)]
+                orphans = [("UNLINK", key) for key in keys.keys() - kept]
+                seen += len(keys)
+                orphaned += len(orphans) if dry_run else sum(_ask(master, orphans))
+                endless += _clean_endless(master, kept, dry_run)
+    return f"{seen} keys seen, {orphaned} of no rule and {endless} without an expiry {_deleted(dry_run)}"
+
+
+def _clean_endless(master: redis.Redis, keys: Sequence[bytes], dry_run: bool) -> int:
+    """Delete those that would never expire, as another program may have left them; returns how many."""
+    left_ms = _ask(master, [("PTTL", key) for key in keys])
+    endless = [("EVAL", _UNLINK_ENDLESS, 1, key) for key, each_ms in zip(keys, left_ms, strict=True) if each_ms == -1]
+    return len(endless) if dry_run else sum(_ask(master, endless))
 
 
 def read_owned() -> Callable[[str], bool]:
@@ -84,25 +83,12 @@ def read_owned() -> Callable[[str], bool]:
     # In shadow a rule counts apart from what is enforced under its name.
     states = {state_keys.rule_tag(name, is_beside) + tag for name, tag in names for is_beside in (False, True)}
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
-    other_rates = Override.objects.get_queryset().not_ended().filter(action=RATE)
+    other_rates = Override.objects.not_ended().filter(action=RATE)
     of_clients = set(other_rates.values_list("rule", flat=True))  # a rule whose windows are others for some clients
     if "" in of_clients:
         of_clients = {rule.name for rule in rules}
-    whole = set(map(state_keys.rule_tag, code_rates.names() | unread | of_clients))
+    whole = set(map(state_keys.rule_tag, code_rates.load_names() | unread | of_clients))
     return lambda tags: tags in states or tags[:RULE_TAG] in whole
-
-
-def _clean_server(master: redis.Redis, cleaned: Cleaned, keys_per_second: int) -> None:
-    """Owners are read after the keys were seen: otherwise a rule made in between would lose its first counts."""
-    for keys in _scan(master, keys_per_second):
-        cleaned.seen += len(keys)
-        is_owned = read_owned()
-        kept = [key for key, tags in keys.items() if is_owned(tags)]
-        orphans = [*keys.keys() - kept]
-        left_ms = _ask(master, [("PTTL", key) for key in kept])
-        endless = [key for key, each_ms in zip(kept, left_ms, strict=True) if each_ms == -1]
-        cleaned.orphans += _delete(master, [("UNLINK", key) for key in orphans], cleaned.dry_run)
-        cleaned.endless += _delete(master, [("EVAL", _UNLINK_ENDLESS, 1, key) for key in endless], cleaned.dry_run)
 
 
 def _scan(master: redis.Redis, keys_per_second: int) -> Iterator[dict[bytes, str]]:
@@ -119,10 +105,6 @@ def _scan(master: redis.Redis, keys_per_second: int) -> Iterator[dict[bytes, str
             batch = {}
         time.sleep(AT_ONCE / keys_per_second)  # others' keys, which do not match, take the server's time, too
     yield batch
-
-
-def _delete(master: redis.Redis, commands: Sequence[tuple[Any, ...]], dry_run: bool) -> int:
-    return len(commands) if dry_run else sum(_ask(master, commands))
 
 
 def _ask(master: redis.Redis, commands: Sequence[tuple[Any, ...]]) -> list[int]:

@@ -1,9 +1,8 @@
 """One client: what is counted for it under each rule and which blocks hold, and its release from all of that."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from django.utils.translation import gettext, ngettext
 from redis.exceptions import RedisError
@@ -13,7 +12,7 @@ from ratewindow.conf.in_words import listed
 from ratewindow.identity import split
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.problem import Problem
-from ratewindow.limiter.types import Decision, WindowAnswer
+from ratewindow.limiter.types import RuleDecision, WindowAnswer
 from ratewindow.models import Override
 from ratewindow.overrides.lookup import BLOCK, RATE, Ruling
 from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, in_words, stored, subject_of
@@ -26,25 +25,9 @@ from ratewindow.rules.rule import Rule
 from ratewindow.store import outage, stores
 
 
-class UnderRule(NamedTuple):
-    """What one rule has counted for the client."""
-
-    rule: Rule
-    decision: Decision  # that a request which costs 1 would get now
-
-    @property
-    def used(self) -> list[str]:
-        """Of each window: ``4 of 5 in 1m``."""
-        return [_used(answer) for answer in self.decision.windows]
-
-    @property
-    def free(self) -> str:
-        """When what is full has room again, or what is locked out is let in: ``in 41s``; empty if there is room."""
-        waits_ms = [answer.wait_ms for answer in self.decision.windows if answer.wait_ms]
-        waits_ms += [int(1000 * self.decision.retry_after)] if self.decision.retry_after else []  # of a penalty
-        if any(wait_ms < 0 for wait_ms in waits_ms):
-            return gettext("never")
-        return gettext("in %s") % format_duration(1000 * math.ceil(max(waits_ms) / 1000)) if waits_ms else ""
+def used(decision: RuleDecision) -> list[str]:
+    """Of each window: ``4 of 5 in 1m``."""
+    return [_used(answer) for answer in decision.windows]
 
 
 def _used(answer: WindowAnswer) -> str:
@@ -55,12 +38,21 @@ def _used(answer: WindowAnswer) -> str:
     return gettext("%(used)s of %(limit)s in %(period)s") % values
 
 
+def free(decision: RuleDecision) -> str:
+    """When what is full has room again, or what is locked out is let in: ``in 41s``; empty if there is room."""
+    waits_ms = [answer.wait_ms for answer in decision.windows if answer.wait_ms]
+    waits_ms += [int(1000 * decision.retry_after)] if decision.retry_after else []  # of a penalty
+    if any(wait_ms < 0 for wait_ms in waits_ms):
+        return gettext("never")
+    return gettext("in %s") % format_duration(1000 * math.ceil(max(waits_ms) / 1000)) if waits_ms else ""
+
+
 @dataclass(frozen=True)
 class Standing:
-    """`rules` are those that have counted something; `note` says why there are none."""
+    """`rules` is what each that has counted something would decide now on a cost of 1; `note` says why there are none."""
 
     overrides: Iterable[Override]
-    rules: Sequence[UnderRule] = ()
+    rules: Sequence[RuleDecision] = ()
     note: str = ""
 
 
@@ -80,10 +72,12 @@ def standing(identity: str, rule: str = "", with_overrides: bool = True) -> Stan
     if not who:
         return Standing(overrides, note=gettext("It is no single client, so it has no counts."))
     holding = adapted([each for each in rulings if each.action == RATE], rules)
-    asked = list(_ask(who, {each.state_names: each for each in holding}.values()))  # a row and code may have one count
-    if any(each.decision.cause for each in asked):
+    asked: list[RuleDecision] = []
+    for each in {each.state_names: each for each in holding}.values():  # a row and code may have one count
+        asked += decide.decide(ask_about(who, [each], 1), "peek").parts
+    if any(decision.cause for decision in asked):
         return Standing(overrides, note=gettext("Its counts are not known: Redis does not answer."))
-    counted = [each for each in asked if _is_counted(each.decision)]
+    counted = [decision for decision in asked if _is_counted(decision)]
     return Standing(overrides, counted, "" if counted else gettext("Nothing is counted for it."))
 
 
@@ -91,15 +85,9 @@ def _rulings(book: Rulebook, who: tuple[str, ...]) -> Sequence[Ruling]:
     return book.overrides.of_identity(who) if who and book.overrides is not None else ()
 
 
-def _is_counted(decision: Decision) -> bool:
+def _is_counted(decision: RuleDecision) -> bool:
     """Whether a peek has found anything."""
     return decision.reason == "penalty" or any(answer.reset_ms > 0 for answer in decision.windows)
-
-
-def _ask(who: tuple[str, ...], rules: Iterable[Rule]) -> Iterator[UnderRule]:
-    for rule in rules:
-        for decision in decide.decide(ask_about(who, [rule], 1), "peek").decisions:
-            yield UnderRule(rule, decision)
 
 
 def values_of(identity: str) -> tuple[str, ...]:
@@ -117,7 +105,7 @@ def values_of(identity: str) -> tuple[str, ...]:
 def counting_rules(book: Rulebook, name: str = "") -> list[Rule]:
     """The rules that may have counts, all or those of one name: each row, the one in shadow beside what is enforced, or the rate
     in code that holds without a row or beside one in shadow. ValueError for an unknown name."""
-    known = {*book.by_name, *code_rates.names()}
+    known = {*book.by_name, *code_rates.load_names()}
     if name and name not in known:
         raise Problem("there is no rule {rule!r}: manage.py ratewindow rules lists them", rule=name)
     counting = []
@@ -161,14 +149,14 @@ def release(identity: str, rule: str = "") -> Released:
     book = current.rulebook()
     rules = counting_rules(book, rule)
     with_counts = [*rules, *adapted(_rulings(book, who), rules)] if who else []
-    blocks = Override.objects.get_queryset().naming(subject).filter(action=BLOCK)
+    blocks = Override.objects.naming(subject).filter(action=BLOCK)
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
     cleared: dict[str, None] = {}  # the names of the rules that had some
     failure = ""
     try:
         for each in with_counts:
             question = ask_about(who, [each], 1)
-            if any(map(_is_counted, decide.decide(question, "peek").decisions)):
+            if any(map(_is_counted, decide.decide(question, "peek").parts)):
                 cleared[each.name] = None
             stores.store().reset([key for check in question.checks for key in (*check.keys, *filter(None, [check.lock]))])
             outage.refusals.forget()

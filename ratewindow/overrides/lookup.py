@@ -33,9 +33,6 @@ class Ruling:
     expires_s: float = float("inf")
     pk: int = 0  # of its row
 
-    def holds_at(self, now_s: float) -> bool:
-        return self.starts_s <= now_s < self.expires_s
-
 
 class Networks:
     """Immutable table of values by network, found by any address in the network."""
@@ -48,9 +45,6 @@ class Networks:
             number >>= free
             table[number] = (*table[number], value) if number in table else (value,)
         self._tables = {version: tuple(sorted(found.items())) for version, found in tables.items()}
-
-    def __bool__(self) -> bool:
-        return any(self._tables.values())
 
     def containing(self, version: int, number: int, length: int = 128) -> Iterator[Ruling]:
         """The values of every network that contains this address, or all of this network; the narrowest first."""
@@ -95,17 +89,14 @@ class Overrides:
                     by_groups[groups] = tuple(itertools.chain.from_iterable(by_group.get(group, ()) for group in groups))
                 by_identity[user] = by_identity.get(user, ()) + by_groups[groups]
         self.groups = frozenset(by_group)
-        self._networks = Networks(by_network)
+        self._networks = Networks(by_network) if by_network else None
         self._by_identity = by_identity
         self._recipes = tuple((recipe(key), hashed) for key, hashed in sorted(keys.items()))
 
     def of_request(self, request: HttpRequest) -> list[Ruling]:
         """The overrides in force now for the client of this request."""
-        return _in_force(self._of_request(request))
-
-    def _of_request(self, request: HttpRequest) -> list[Ruling]:
         found = [*self.everybody]
-        if self._networks and (address := whole_address(request)) is not None:
+        if self._networks is not None and (address := whole_address(request)) is not None:
             found += self._networks.containing(address.version, int(address))
         within = scope(request) if self._recipes else None
         for each, hashed in self._recipes:
@@ -114,7 +105,7 @@ class Overrides:
                 continue
             for text in texts_of(identity) if hashed else (identity,):
                 found += self._by_identity.get(text, ())
-        return found
+        return _in_force(found)
 
     async def load(self, request: HttpRequest) -> None:
         """Fetch what `of_request` needs from the database, without blocking the event loop."""
@@ -124,19 +115,17 @@ class Overrides:
 
     def of_identity(self, who: str | tuple[str, ...]) -> list[Ruling]:
         """The overrides in force now for an identity, given as one typed value or several."""
-        return _in_force(self._of_identity((who,) if isinstance(who, str) else tuple(scope_first(who))))
-
-    def _of_identity(self, values: tuple[str, ...]) -> list[Ruling]:
+        values = (who,) if isinstance(who, str) else tuple(scope_first(who))
         found = [*self.everybody]
         for value in values:
-            if value.startswith("ip:") and self._networks:
+            if value.startswith("ip:") and self._networks is not None:
                 found += self._networks.containing(*network_of(value[3:]))
         within = values[0] if values[0].startswith(f"{SCOPE}:") else None
         parts = [(within, value) if within and not _holds_in(value.partition(":")[0], within) else value for value in values]
         for identity in {parse_identity(values), *map(parse_identity, parts)}:
             for text in texts_of(identity):
                 found += self._by_identity.get(text, ())
-        return found
+        return _in_force(found)
 
 
 def _holds_in(key: str, scope: str | None) -> bool:
@@ -148,4 +137,4 @@ def _in_force(found: list[Ruling]) -> list[Ruling]:
     if not found:
         return found
     now_s = time.time()
-    return [each for each in found if each.holds_at(now_s)]
+    return [each for each in found if each.starts_s <= now_s < each.expires_s]

@@ -124,15 +124,14 @@ def parse_subject(text: str) -> Subject:
     if text == EVERYBODY:
         return Subject(EVERYBODY)
     kind, _, value = text.partition(":")
+    typed = _parts(text)
     if kind == "ip" and not is_hashed(text) and "+" not in text:
         network = network_of(value)
         alone = network.version == 4 and network.length == 32 == _client_length(4)
         return Subject(f"ip:{network.first if alone else network}", network)
     if kind == "group" and value.strip():
-        _check_alone(text)
         name = " ".join(value.splitlines()).strip()
         return Subject(f"group:{name}", group=name)
-    typed = _parts(text)
     check_number(len(typed), MOST_WITH_SCOPE)
     parts = scope_first(map(_identity, typed))
     text = joined(parts) if len(parts) > 1 else parts[0]
@@ -153,13 +152,11 @@ def stored(subject: Subject) -> str:
 
     A network that is not exactly one client, a group and everybody are never hashed.
     """
-    if subject.group or subject.everybody:
-        return subject.text
-    if subject.network is not None:
-        if not subject.counts_as_one:
-            return subject.text
+    if subject.counts_as_one:
         kept = privacy.stored(parse_identity(subject.text))
         return kept if is_hashed(kept) else subject.text
+    if not subject.key:
+        return subject.text
     parts = [privacy.stored(part) for part in split(subject.text)]
     return joined(parts) if len(parts) > 1 else parts[0]
 
@@ -244,25 +241,13 @@ def _parts(text: str) -> tuple[str, ...]:
     first, *pieces = text.split("+")
     typed = [first]
     for piece in pieces:
-        if piece.strip().startswith("group:"):
-            raise _joins_a_group(text, first)
         if _is_part(piece.strip()):
             typed.append(piece.strip())
         else:
             typed[-1] += f"+{piece}"  # a + in a value
+    if len(typed) > 1 and any(part.startswith("group:") for part in typed):
+        raise Problem("{text!r} joins a group, which stands alone: write one override for each part", text=text[:64])
     return tuple(typed)
-
-
-def _check_alone(group: str) -> None:
-    """Raise ValueError if more than a group is named; the name of a group may contain a +."""
-    for piece in map(str.strip, group.split("+")[1:]):
-        if piece.startswith("group:") or _is_part(piece):
-            raise _joins_a_group(group, piece)
-
-
-def _joins_a_group(text: str, part: str) -> Problem:
-    words = "{text!r} joins a group, which stands alone: write an override for {part} and one for the group"
-    return Problem(words, text=text[:64], part=part.strip()[:64])
 
 
 def _is_part(text: str) -> bool:
@@ -270,7 +255,7 @@ def _is_part(text: str) -> bool:
     try:
         _identity(text)
     except ValueError:
-        return False
+        return text.startswith("group:")
     return True
 
 
@@ -292,10 +277,8 @@ def as_subject(text: str, find_users: bool = True) -> str:
     What is a subject already stays as it is. Raises ValueError. Without `find_users` it is for people who may not see users.
     """
     text = text.strip()
-    if text in (EVERYBODY, EVERYBODY_TOGETHER):
-        return text
     try:
-        parse_subject(text)
+        subject_of(text)
     except ValueError as error:
         problem = error
     else:
@@ -308,7 +291,17 @@ def as_subject(text: str, find_users: bool = True) -> str:
         return user
     if ":" in text:
         raise problem
-    raise _unknown(text, find_users)
+    if not find_users:
+        raise Problem(
+            "{text!r} is neither an address nor an identity such as user:42. To find a user by login name you "
+            "need the permission to view users",
+            text=text[:64],
+        )
+    raise Problem(
+        "{text!r} is no address, and no user has this login name: write for example {examples}",
+        text=text[:64],
+        examples=EXAMPLES,
+    )
 
 
 def subject_of(identity: str) -> Subject:
@@ -320,20 +313,3 @@ def _with_kind(part: str) -> str:
     """A part with ``ip:`` before it if it is an address or a network."""
     address = part.strip()
     return f"ip:{address}" if parse_address(address.partition("/")[0]) is not None else part
-
-
-def _unknown(text: str, find_users: bool) -> ValueError:
-    """What is wrong with a text that is no address and has no kind."""
-    if not text:
-        return Problem("'' names no client: write for example {examples}", examples=EXAMPLES)
-    if not find_users:
-        return Problem(
-            "{text!r} is neither an address nor an identity such as user:42. To find a user by login name you "
-            "need the permission to view users",
-            text=text[:64],
-        )
-    return Problem(
-        "{text!r} is no address, and no user has this login name: write for example {examples}",
-        text=text[:64],
-        examples=EXAMPLES,
-    )

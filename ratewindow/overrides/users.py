@@ -39,20 +39,19 @@ def anonymous() -> Any:
 
 def canonical(text: str) -> str:
     """``1`` for `` 01 ``; a text that cannot be a primary key is returned as it is, since code may count by it."""
-    text = text.strip()
     key = _key(text)
-    return text if key is None else str(key)
+    return text.strip() if key is None else str(key)
 
 
 def check_user(text: str) -> None:
     """Raise ValueError if no user can have this primary key."""
-    if _key(text.strip()) is None:
+    if _key(text) is None:
         raise Problem("{text!r} cannot be the primary key of a user: write for example user:42", text=text[:64])
 
 
 def exists(text: str) -> bool:
     """Whether a user with this primary key exists, or may: without a model, only the site's code knows."""
-    users, key = model(), _key(text.strip())
+    users, key = model(), _key(text)
     return users is None or (key is not None and users._base_manager.filter(pk=key).exists())
 
 
@@ -69,7 +68,8 @@ def named(text: str) -> str:
 
 
 def _key(text: str) -> Any:
-    users = model()
+    """The primary key that a text is; None if it cannot be one. Without a model any text may be."""
+    users, text = model(), text.strip()
     if users is None:
         return text
     field: Any = users._meta.pk

@@ -2,31 +2,29 @@
 
 Who was refused is in the rows of OffenderStat, and in what the minutes in Redis have more than these.
 
-* A count is never too large. `Names.bound` says by how much any may be too small, and what a name may have that is not
+* A count is never too large. `Offenders.bound` says by how much any may be too small, and what a name may have that is not
   listed; it is 0 as long as few clients were refused, and at most about a hundredth of the rule's requests of a process.
 * A client that was refused without a key, by a block or since what the key needs was missing, is its address.
 * One machine is often several clients: its address, and its address with each login name that it tries. So clients are listed in
   their network if it has several addresses, and at their address if several are clients of that.
 
-Unusual is a time in which a rule refuses at least `FEW` requests, over `SHARE` of those that met it, and over `TIMES` times as
-many as usual. Usual is the average of the two weeks before, so it hardly rises by an attack of a day. Until three days are known
-it counts as 0.
+Unusual is a time in which a rule refuses at least `FEW` requests, over `SHARE` of those that matched it, and over `TIMES` times
+as many as usual. Usual is the average of the two weeks before, so it hardly rises by an attack of a day. Until three days are
+known it counts as 0.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import F, QuerySet, Sum
 
-from ratewindow import conf
 from ratewindow.counting.collecting import read_who, registers_of
 from ratewindow.counting.sheets import address_in, network_in
-from ratewindow.counting.sums import NOBODY, NOTHING, REFUSING, Counted, Group, Sums, Who, at_least, united
+from ratewindow.counting.sums import NOBODY, NOTHING, REFUSING, Counted, Group, Who, at_least, united
 from ratewindow.models import OffenderStat
-from ratewindow.models.stats import Resolution
 from ratewindow.report.report import (
     DAY,
     MINUTE,
@@ -37,7 +35,6 @@ from ratewindow.report.report import (
     between,
     beyond,
     of_rules,
-    report,
     waiting,
     within,
 )
@@ -53,9 +50,6 @@ class HowMany:
 
     number: int
     exact: bool = True
-
-    def __bool__(self) -> bool:
-        return self.number > 0
 
 
 @dataclass(frozen=True)
@@ -74,20 +68,13 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Names:
-    """Those of one kind that were refused most, or would have been; any may have up to `bound` more of each number."""
-
-    most: tuple[Name, ...]
-    bound: Counted
-
-
-@dataclass(frozen=True)
 class Offenders:
-    """Who one rule, or all, refused in a period."""
+    """Who one rule, or all, refused in a period: of each kind those that were refused most, or would have been."""
 
     total: Counted  # all requests
-    clients: Names
-    networks: Names
+    clients: tuple[Name, ...]
+    networks: tuple[Name, ...]
+    bound: Counted  # any of these may have so many more of each number
     refused: HowMany  # clients that were refused
     would_refuse: HowMany
 
@@ -100,10 +87,11 @@ def offenders(period: Period, rules: str, known: Waiting, most: int = 10) -> Off
     networks, clients = grouped(who)
     return Offenders(
         total=who.total,
-        clients=Names(tuple(clients[:most]), who.clients.bound),
-        networks=Names(tuple(networks[:most]), who.networks.bound),
-        refused=_how_many(who.clients, "refused", who.refused),
-        would_refuse=_how_many(who.clients, "would_refuse", who.would_refuse),
+        clients=tuple(clients[:most]),
+        networks=tuple(networks[:most]),
+        bound=Counted(*map(max, who.clients.bound, who.networks.bound)),
+        refused=_how_many(who.clients, "refused", who.registers_refused),
+        would_refuse=_how_many(who.clients, "would_refuse", who.registers_would_refuse),
     )
 
 
@@ -134,17 +122,15 @@ def _names(group: Group) -> list[Name]:
 
 def grouped(who: Who) -> tuple[list[Name], list[Name]]:
     """Networks, and clients with what each is listed below: an address takes the place of a network that has no other, and a
-    client alone has none. A network stays if more was refused in it than its clients account for, which are then not all listed.
-
-    Of an address that is stored as a hash, and of a client without one, the network is guessed by the number of its refusals.
+    client alone has none. A network stays if more was refused in it than its clients account for: they are not all listed, or
+    their addresses are stored as hashes, which tell of no network.
     """
     clients, networks, inside = _names(who.clients), list[Name](), dict[str, str]()
     members: defaultdict[str, list[Name]] = defaultdict(list)
     for client in clients:
-        members[network_in(client.value) or address_in(client.value) or client.value].append(client)
-    hidden = {sum(each.rank for each in some): some for some in members.values() if not network_in(some[0].value)}
+        members[network_in(client.value)].append(client)
     for network in _names(who.networks):
-        theirs = members.get(network.value) or hidden.get(network.rank, [])
+        theirs = members[network.value]
         addresses = {address_in(client.value) for client in theirs}
         if len(addresses) == 1 and sum(client.rank for client in theirs) >= network.rank:
             if len(theirs) == 1:
@@ -172,25 +158,21 @@ MOST_GAP = 2  # quiet steps that do not end a spell
 PEAK_PART = 10  # a step belongs to a spell if it has at least this part of the largest
 
 
-@dataclass(frozen=True)
-class Usual:
-    """What rules did in a time before a period; of no length if too little is known."""
-
-    rules: Mapping[str, Sums]
-    length: timedelta
-
-    def count(self, rule: str, outcome: str, length: timedelta) -> float:
-        """How many requests a rule usually refuses in a time of that length."""
-        return float(getattr(self.rules.get(rule, NOTHING), outcome) * (length / self.length)) if self.length else 0.0
-
-
-def usual(found: Report, now: datetime) -> Usual:
+def usual(found: Report, now: datetime) -> Report | None:
+    """The report of the time before another one; None if too little is known."""
     end = found.period.start
-    start = max(began(Resolution.DAY, found.known) or end, end - LONGEST)
+    start = max(began(found.known) or end, end - LONGEST)
     if end - start < LEAST:
-        return Usual({}, timedelta())
-    before = between(start, end, now, conf.current().retention)
-    return Usual(report(before, found.chosen, known=found.known).rules, end - start)
+        return None
+    return Report(between(start, end, now), found.known, found.chosen)
+
+
+def _usually(before: Report | None, rule: str, outcome: str, length: timedelta) -> float:
+    """How many requests a rule usually refuses in a time of that length; 0 if that is not known."""
+    if before is None:
+        return 0.0
+    count: int = getattr(before.rules.get(rule, NOTHING), outcome)
+    return count * (length / (before.period.end - before.period.start))
 
 
 @dataclass(frozen=True)
@@ -208,11 +190,11 @@ class Spell:
 
 
 def is_large(count: int, met: int) -> bool:
-    """Whether refusals are many among the requests that a rule met."""
+    """Whether refusals are many among the requests that matched a rule."""
     return count >= FEW and count > SHARE * met
 
 
-def spells(found: Report, before: Usual, now: datetime) -> list[Spell]:
+def spells(found: Report, before: Report | None, now: datetime) -> list[Spell]:
     """The latest of each rule and outcome; refusals first, those that go on first, the largest first."""
     latest = (
         _latest(rule, outcome, found, before, now)
@@ -223,19 +205,19 @@ def spells(found: Report, before: Usual, now: datetime) -> list[Spell]:
     return sorted(filter(None, latest), key=lambda spell: (spell.outcome, not spell.ongoing, -spell.count, spell.rule))
 
 
-def _latest(rule: str, outcome: str, found: Report, before: Usual, now: datetime) -> Spell | None:
+def _latest(rule: str, outcome: str, found: Report, before: Report | None, now: datetime) -> Spell | None:
     """The last run of steps with many refusals, if it is unusual."""
     period, starts = found.period, [*found.steps, min(found.period.end, now)]
     steps = [found.steps_of_rules.get((start, rule), NOTHING) for start in found.steps]
     counts = [getattr(sums, outcome) for sums in steps]
-    level = max(1.0, max(counts) / PEAK_PART, TIMES * before.count(rule, outcome, period.step))
+    level = max(1.0, max(counts) / PEAK_PART, TIMES * _usually(before, rule, outcome, period.step))
     high = [number for number, count in enumerate(counts) if count >= level]
     if not high:
         return None
     first = _begin_of_last_run(high)
     start, end = starts[first], starts[high[-1] + 1]
     run = slice(first, high[-1] + 1)
-    count, usually = sum(counts[run]), before.count(rule, outcome, end - start)
+    count, usually = sum(counts[run]), _usually(before, rule, outcome, end - start)
     if count <= TIMES * usually or not is_large(count, sum(sums.met for sums in steps[run])):
         return None
     ongoing = now - end <= max(period.step, MOST_GAP * MINUTE)
@@ -257,7 +239,7 @@ LEAST_PART = 4  # whoever has less than a quarter of all refusals is not behind 
 
 @dataclass(frozen=True)
 class Behind:
-    """Counts are of the spell's outcome, and of requests that met its rule."""
+    """Counts are of the spell's outcome, and of requests that matched its rule."""
 
     value: str  # as rows have it: an identity may be a hash; empty if nobody has a large part
     clients: HowMany  # of the network or address; without one, all that were refused
@@ -273,7 +255,7 @@ class Reading:
 
     now: datetime
     report: Report
-    usual: Usual
+    usual: Report | None
     spells: list[Spell]
     behind: Behind | None
     offenders: Offenders
@@ -281,7 +263,7 @@ class Reading:
 
 def read(period: Period, rules: str, now: datetime, most: int, ask_redis: bool = True) -> Reading:
     """`most` names of each kind: clients, networks."""
-    found = report(period, rules, known=waiting(now.timestamp(), ask_redis))
+    found = Report(period, waiting(now.timestamp(), ask_redis), rules)
     before = usual(found, now)
     unusual = spells(found, before, now)
     return Reading(
@@ -295,7 +277,7 @@ def read(period: Period, rules: str, now: datetime, most: int, ask_redis: bool =
 
 
 def _behind(spell: Spell, found: Report, now: datetime) -> Behind:
-    during = between(spell.start, max(spell.end, spell.start + MINUTE), now, conf.current().retention)
+    during = between(spell.start, max(spell.end, spell.start + MINUTE), now)
     return behind(spell, offenders(during, spell.rule, found.known))
 
 
@@ -306,12 +288,12 @@ def behind(spell: Spell, found: Offenders) -> Behind:
     total, count = getattr(found.total, spell.outcome), _count(top, spell)
     if top is None or count * LEAST_PART < total:
         return Behind("", getattr(found, spell.outcome))
-    exact = not any(getattr(names.bound, spell.outcome) for names in (found.networks, found.clients))
+    exact = not getattr(found.bound, spell.outcome)
     return Behind(top.value, top.clients, count, total, exact, found.total.met - count)
 
 
-def _first(names: Names, spell: Spell) -> Name | None:
-    return max(names.most, key=lambda name: _count(name, spell), default=None)
+def _first(names: Iterable[Name], spell: Spell) -> Name | None:
+    return max(names, key=lambda name: _count(name, spell), default=None)
 
 
 def _count(name: Name | None, spell: Spell) -> int:

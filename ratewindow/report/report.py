@@ -3,20 +3,20 @@
 One reader for all who ask: pages, the export, alerts. Each sum is read when it is asked for, by two queries whatever there is.
 """
 
-import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, reduce
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import redis
 from django.db.models import Min, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow import conf
 from ratewindow.conf import time_zone
 from ratewindow.counting import minutes
 from ratewindow.counting.collecting import SPANS, Key, added_up, by_start, of_keys, read_sums, span_start
@@ -86,26 +86,27 @@ class Period:
         return list(steps)
 
 
-def last(choice: str, now: datetime, kept: Mapping[str, timedelta]) -> Period:
+def last(choice: str, now: datetime) -> Period:
     """One of CHOICES, up to and including the current minute."""
     length, __, words = CHOICES[choice]
-    return between(now - length, now, now, kept, str(words))
+    return replace(between(now - length, now, now), words=str(words))
 
 
-def between(start: datetime, end: datetime, now: datetime, kept: Mapping[str, timedelta], words: str = "") -> Period:
-    """From the start of the step of `start` to `end`; `kept` is how long rows of each resolution are kept."""
+def between(start: datetime, end: datetime, now: datetime) -> Period:
+    """From the start of the step of `start` to `end`, by the finest rows that fit and that are kept for so long."""
+    kept = conf.current().retention
     step = next((step for step in _STEPS if (end - start) / step <= MOST_STEPS), _STEPS[-1])
     resolution = Resolution.MINUTE if step < HOUR else Resolution.HOUR if end - start <= MOST_HOURS else Resolution.DAY
     if resolution == Resolution.MINUTE and now - start > kept["minute"]:
         resolution = Resolution.HOUR
     if resolution == Resolution.HOUR and now - start > kept["hour"]:
         resolution = Resolution.DAY
-    period = Period(start, end, max(step, SPANS[resolution]), resolution, words)
-    return dataclasses.replace(period, start=period.step_of(start))
+    period = Period(start, end, max(step, SPANS[resolution]), resolution)
+    return replace(period, start=period.step_of(start))
 
 
 Value = TypeVar("Value", Sums, Who)
-WITHOUT_BLOCKS = f"~{BLOCKS}"  # all rules, and no requests of blocked clients that met none of them
+WITHOUT_BLOCKS = f"~{BLOCKS}"  # all rules, and no requests of blocked clients that matched none of them
 
 LONG = 2  # coarser spans: a period that is longer is read in these where its steps do not matter
 
@@ -149,8 +150,8 @@ class Report:
     """Sums of one rule or of all in a period. Reasons and latency are in `tallies` alone."""
 
     period: Period
-    chosen: str
-    known: Waiting
+    known: Waiting  # what was read from Redis before
+    chosen: str = ""  # a rule; empty for all
 
     @property
     def live(self) -> bool:
@@ -158,7 +159,7 @@ class Report:
 
     @cached_property
     def rules(self) -> Mapping[str, Sums]:
-        """By the name of each rule that was met."""
+        """By the name of each rule that requests matched."""
         return added((rule, sums) for (rule,), sums in self._read(within(self.period), "rule"))
 
     @cached_property
@@ -199,13 +200,6 @@ class Report:
         Called after other rows were read: of what is collected in between, too little is shown for a moment, never too much.
         """
         return beyond(self.known.sums, self.period, self.chosen, read_sums, NOTHING)
-
-
-def report(
-    period: Period, rules: str = "", now_s: float | None = None, ask_redis: bool = True, known: Waiting | None = None
-) -> Report:
-    """The report of one rule, or of all, in `period`; `known` is what was read from Redis before."""
-    return Report(period, rules, known or waiting(now_s, ask_redis))
 
 
 def beyond(
@@ -252,21 +246,7 @@ def concerns(rules: str, name: str) -> bool:
     return name != BLOCKS if rules == WITHOUT_BLOCKS else rules in ("", name)
 
 
-class Met(NamedTuple):
-    """The names of the rules that were met, and since when that is known; None if nothing was ever counted."""
-
-    names: frozenset[str]
-    since: datetime | None
-
-
-def met_since(start: datetime, known: Waiting) -> Met:
-    period = Period(span_start(start, Resolution.DAY), datetime.max.replace(tzinfo=UTC), DAY, Resolution.DAY)
-    names = frozenset(rule for rule, sums in report(period, known=known).rules.items() if sums.met)
-    first = began(Resolution.DAY, known)
-    return Met(names, max(start, first) if first else None)
-
-
-def began(resolution: Resolution, known: Waiting) -> datetime | None:
-    """When counting began, as far as the rows of that resolution know."""
-    first = ThrottleStat.objects.filter(resolution=resolution).aggregate(first=Min("start"))["first"]
+def began(known: Waiting) -> datetime | None:
+    """When counting began, as far as the rows of days know."""
+    first = ThrottleStat.objects.filter(resolution=Resolution.DAY).aggregate(first=Min("start"))["first"]
     return min((start for start in (first, *(start for start, _ in known.sums)) if start), default=None)

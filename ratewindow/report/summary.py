@@ -1,8 +1,7 @@
 """A report as people read it: the sentences on top, figures, the chart and its table."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.formats import date_format
@@ -32,10 +31,11 @@ def span(report: Report) -> str:
 def chart_data(report: Report) -> dict[str, Any]:
     """The chart's data as JSON. It has labels instead of times, so that the script needs no time zone."""
     period, columns = report.period, list(report.steps.values())
+    step_s = int(period.step.total_seconds())
     return {
-        "step": int(period.step.total_seconds()),
+        "step": step_s,
         # The number of each step by the wall clock: a tick stands where it divides evenly, at 12:00 and not at 12:03.
-        "wall": [_wall_s(period.local(start)) // int(period.step.total_seconds()) for start in report.steps],
+        "wall": [int(period.local(start).replace(tzinfo=UTC).timestamp()) // step_s for start in report.steps],
         "short": [_short_label(period, start) for start in report.steps],
         "long": [long_label(period, start) for start in report.steps],
         "from": [_typed(start) for start in report.steps],
@@ -63,12 +63,8 @@ def _short_label(period: Period, start: datetime) -> str:
     return date_format(local, pgettext("date format", "j M") if is_day else pgettext("date format", "H:i"))
 
 
-def _wall_s(local: datetime) -> int:
-    return local.toordinal() * 86400 + local.hour * 3600 + local.minute * 60
-
-
 def figures(report: Report) -> list[dict[str, Any]]:
-    """Four totals, with `name`, `label`, `value` and `note`; a fifth if other rules refused requests that these rules met."""
+    """Four totals, with `name`, `label`, `value` and `note`; a fifth if other rules refused requests that matched these rules."""
     total = report.total
 
     def share(part: int) -> str:
@@ -101,61 +97,43 @@ _OTHERS = {
 }
 
 
-@dataclass(frozen=True)
-class Summary:
-    """`text` for people; `quiet` if it asks nothing of them."""
-
-    text: str
-    quiet: bool = True
-
-
-def summary(reading: Reading, show: Callable[[str], str]) -> Summary:
-    """`show` says how an identity is shown to the reader."""
+def summary(reading: Reading, show: Callable[[str], str]) -> str:
+    """What people should know first; `show` says how an identity is shown to the reader."""
     report = reading.report
     if reading.behind is None:
-        return Summary(_quiet(report, bool(reading.usual.length) and report.live))
+        return _quiet(report, reading.usual is not None and report.live)
     first, *others = reading.spells
     sentences = [_what(report, first)]
-    if reading.usual.length:
+    if reading.usual is not None:
         sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
     sentences += _who(first, reading.behind, show)
     if names := ", ".join(dict.fromkeys(spell.rule for spell in others if spell.rule != first.rule)):
         sentences.append(gettext("Unusual, too: %s.") % names)
     if first.outcome == WOULD_REFUSE:
-        sentences.append(_in_time(report, _counts(report)))
-    return Summary(" ".join(sentences), quiet=first.outcome == WOULD_REFUSE)
+        sentences.append(_counts(report))
+    return " ".join(sentences)
 
 
 def _quiet(report: Report, is_usual: bool) -> str:
     """`is_usual` if it has been compared with earlier days."""
     total = report.total
     if not total.met:
-        return _in_time(
-            report, gettext("No request matched a rule") if report.live else gettext("No request is known to have matched a rule")
-        )
-    text = _in_time(report, _counts(report))
+        return gettext("No request matched a rule.") if report.live else gettext("No request is known to have matched a rule.")
+    text = _counts(report)
     name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)
     if is_large(sums.would_refuse, sums.met):
         share = percent(sums.would_refuse, sums.met)
         values = {"rule": name, "part": number(sums.would_refuse), "met": number(sums.met), "share": share}
         would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).")
         return f"{text} {would % values}"
-    if not report.live:
-        return f"{gettext('As far as the database knows:')} {text}"
     return f"{gettext('All quiet.')} {text}" if is_usual and total.refused <= SHARE * total.met else text
 
 
 def _counts(report: Report) -> str:
-    values = {"passed": number(report.total.passed), "refused": number(report.total.refused)}
-    return (
-        gettext("%(passed)s passed, %(refused)s refused") if report.total.refused else gettext("%(passed)s passed, none refused")
-    ) % values
-
-
-def _in_time(report: Report, text: str) -> str:
-    """A sentence of what was in the time of the report."""
-    time = report.period.words
-    return gettext("%(what)s in %(time)s.") % {"what": text, "time": time} if time else gettext("%s.") % text
+    values = {"passed": number(report.total.passed), "refused": number(report.total.refused), "time": report.period.words}
+    if report.period.words:
+        return gettext("%(passed)s passed, %(refused)s refused in %(time)s.") % values
+    return gettext("%(passed)s passed, %(refused)s refused.") % values
 
 
 def clients(many: HowMany) -> str:
@@ -170,7 +148,7 @@ def clients(many: HowMany) -> str:
 def who_was_refused(found: Offenders) -> str:
     """``"Refused: 3 clients. Would be refused: at least 1,000 clients."``"""
     parts = ((gettext("Refused: %s."), found.refused), (gettext("Would be refused: %s."), found.would_refuse))
-    return " ".join(text % clients(many) for text, many in parts if many)
+    return " ".join(text % clients(many) for text, many in parts if many.number)
 
 
 def _what(report: Report, spell: Spell) -> str:
@@ -190,10 +168,10 @@ def _moment(report: Report, moment: datetime) -> str:
 def _who(spell: Spell, behind: Behind, show: Callable[[str], str]) -> list[str]:
     if not behind.value:
         came = gettext("They came from %s, none of which had a large part.")
-        return [came % clients(behind.clients)] if behind.clients else []
+        return [came % clients(behind.clients)] if behind.clients.number else []
     share, rest = percent(behind.count, behind.total), percent(behind.total - behind.count, behind.others_met)
     if not behind.exact:
         share, rest = gettext("at least %s") % share, gettext("at most %s") % rest
-    who = f"{show(behind.value)} ({clients(behind.clients)})" if behind.clients else show(behind.value)
+    who = f"{show(behind.value)} ({clients(behind.clients)})" if behind.clients.number else show(behind.value)
     came = capfirst(gettext("%(share)s came from %(who)s.") % {"share": share, "who": who})
     return [came, str(_OTHERS[spell.outcome]) % rest] if behind.others_met else [came]

@@ -15,14 +15,15 @@ from django.http import Http404
 from django.http.multipartparser import MultiPartParserError
 
 from ratewindow.exceptions import RateLimited
-from ratewindow.limiter.types import Decision, Refunds
+from ratewindow.limiter.types import Decision, Refunds, RuleDecision
 from ratewindow.request.decide import Steps
-from ratewindow.request.visit import Visit, charge, show
+from ratewindow.request.late_charges import charge, show
+from ratewindow.request.visit import Visit
 
 _in_context: ContextVar[Visit | None] = ContextVar("ratewindow_waiting", default=None)
 
 
-Waiting = tuple[Decision, bool]  # and whether the rule has charged the request before the view
+Waiting = tuple[RuleDecision, bool]  # and whether the rule has charged the request before the view
 
 
 def defer(visit: Visit, decision: Decision) -> None:
@@ -34,13 +35,13 @@ def defer(visit: Visit, decision: Decision) -> None:
 
 def waiting(decision: Decision) -> Iterator[Waiting]:
     """The rules of this decision that wait for the answer."""
-    for part in decision.decisions:
+    for part in decision.parts:
         rule = part.made_by
         if rule is not None and rule.count_when is not None and (held := _is_held(part)) is not None:
             yield part, held
 
 
-def _is_held(part: Decision) -> bool | None:
+def _is_held(part: RuleDecision) -> bool | None:
     """Whether the rule has charged the request; None if nothing waits for the answer: what was counted in this process,
     without Redis, stays counted."""
     if part.check is None:
@@ -52,10 +53,10 @@ def _is_held(part: Decision) -> bool | None:
 
 def due(
     waiting: Iterable[Waiting], status: int | None, login_failed: bool = False, is_left: bool = False
-) -> tuple[list[Decision], Refunds]:
+) -> tuple[list[RuleDecision], Refunds]:
     """What to charge and to refund of requests that passed, since a refused one costs nothing. If the view was left before its
     end, what was held stays charged: what it still does, in a thread, may count."""
-    charges: list[Decision] = []
+    charges: list[RuleDecision] = []
     refunds: Refunds = []
     for part, held in waiting:
         count_when = part.made_by.count_when if part.made_by is not None and part.outcome == "passed" else None
@@ -63,7 +64,7 @@ def due(
         if counts and not held:
             charges.append(part)
         elif held and not counts and not is_left and part.outcome == "passed" and part.check is not None:
-            refunds = [*refunds, *part.refunds(part.check.cost, with_later=False)]
+            refunds = [*refunds, *part.refunds(part.check.cost, with_others=False)]
     return charges, refunds
 
 
@@ -76,10 +77,10 @@ def count(visit: Visit, status: int | None, is_left: bool = False) -> Steps[None
     if charges:
         decision = yield from charge(charges, visit.decision)
         # Code may have asked for a rule by name meanwhile: then its decision stands for the rule, and shows what is left.
-        now = {(part.rule, part.mode): part for part in visit.decision.decisions}
+        now = {(part.rule, part.mode): part for part in visit.decision.parts}
         show([now.get((part.rule, part.mode), part) for part in charges], decision)
     if refunds:
-        yield from visit.refund(refunds)
+        yield from visit.refund_refused(refunds)
     visit.review()
 
 

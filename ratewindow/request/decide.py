@@ -5,7 +5,7 @@ by each rule's `on_error`: allow uncounted, refuse with 503, or count in this pr
 call alone: a generator costs 1.5 µs. What a request pays for more rarely is written once, as `Steps` for threads and event loops.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,16 +13,18 @@ from ratewindow import conf
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.pipeline import within
 from ratewindow.limiter.reply import Reply, decision as decision_of
-from ratewindow.limiter.types import Decision, TooManyWindows, What
+from ratewindow.limiter.types import Decision, RuleDecision, TooManyWindows, What
 from ratewindow.request import without_redis
 from ratewindow.request.prepare import Question
+from ratewindow.rules.rule import Rule
 from ratewindow.store import outage, process_clients, stores
 
 if TYPE_CHECKING:
     from ratewindow.limiter.limiter import Store
 
 Result = TypeVar("Result")
-# Each call that may wait, as a function, its awaited form and their arguments; the result is sent back.
+# Each call that may wait, as a function, its awaited form and their arguments; the result is sent back:
+# ``answer = yield decide, adecide, question`` is ``decide(question)`` in a thread and ``await adecide(question)`` on a loop.
 Steps = Generator[tuple[Any, ...], Any, Result]
 
 
@@ -98,26 +100,28 @@ def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s
 
 def _completed(decision: Decision, question: Question, at_s: float, took_s: float = 0.0) -> Decision:
     """With its times, the rules that made it, and what was settled without the store."""
-    decision.at_s, decision.took_s = at_s, took_s
-    for part in decision.parts:
+    parts = decision.parts
+    for part in parts:
         part.at_s, part.took_s = at_s, took_s
-    _with_rules(decision, question)
-    return Decision.of([*decision.decisions, *question.settled_for(not decision.allowed)]) if question.settled else decision
+    _keep_rules(parts, question.rules)
+    return Decision.of([*parts, *question.settled_for(not decision.allowed)]) if question.settled else decision
 
 
 def _with_rules(decision: Decision, question: Question) -> Decision:
+    _keep_rules(decision.parts, question.rules)
+    return decision
+
+
+def _keep_rules(parts: Sequence[RuleDecision], rules: Sequence[Rule]) -> None:
     """Let each part keep its rule, which may be edited meanwhile. A rate in code and a row in shadow share their name."""
-    rules = question.rules
     if len(rules) == 1:
-        decision.made_by = rules[0]
-        for part in decision.parts:
+        for part in parts:
             part.made_by = part.made_by or rules[0]
-        return decision
+        return
     by_name = {(rule.name, rule.is_beside): rule for rule in rules}
-    for part in (*decision.parts, decision):
+    for part in parts:
         beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
         part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))
-    return decision
 
 
 def _enforced(question: Question, error: Exception) -> Question | None:
@@ -134,7 +138,7 @@ def _failed(question: Question, what: What, error: Exception, at_s: float, began
     outage.report_decision(error, question.checks)
     decision = without_redis.unanswered(question, what, f"store:{faults.of(error).name}")
     took_s = monotonic() - began_s
-    for part in decision.decisions:
+    for part in decision.parts:
         part.took_s = took_s if part.cause else 0.0
     return _with_rules(decision, question)
 

@@ -1,7 +1,7 @@
 """The guard around a handler, which is the middleware's next one or a view. It decides in this order:
 
 1. off: where limits are switched off, by ENABLED or the kill switch, the handler is called and nothing is counted;
-2. exempt: a client that is exempt from all rules, or from some, does not meet them;
+2. exempt: a client that is exempt from all rules, or from some, is not counted by them;
 3. blocked: a blocked client is refused, and nothing is charged. An exemption from all rules outweighs every block;
 4. rules: one call of the store charges all rules that hold for the request if each has room, and otherwise none. If the
    store does not answer, each rule's `on_error` decides (`without_redis`);
@@ -9,7 +9,7 @@
    checked in step 4, and are charged now; with `hold` they have been charged, and are refunded if the answer does not count.
 
 The outermost guard of a request, the middleware where there is one, also counts the decisions for the reports. Guards
-inside it decide rules that have not been met yet. If one refuses, what guards outside have charged is refunded.
+inside it decide the rules that have not been decided yet. If one refuses, what guards outside have charged is refunded.
 """
 
 import functools
@@ -43,11 +43,10 @@ class Passage:
 
     __slots__ = (
         "counts_by_answer",
-        "decision",
         "door",
         "outermost",
         "overrides",
-        "refused",
+        "refusal",
         "request",
         "rules",
         "seen",
@@ -63,21 +62,22 @@ class Passage:
         self.outermost = known is None or not known.is_open
         self.visit = visit.begin(self.request) if known is None or self.outermost else known
         self.settings = conf.current()
-        self.refused = self.counts_by_answer = False
+        self.refusal: Decision | None = None  # by this guard: one outside may have left it to the view to refuse
+        self.counts_by_answer = False
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
     def prepare(self, book: Rulebook, again: Set[tuple[str, str]] = frozenset()) -> bool:
         """Find what to decide, and return whether there is anything: not if limits are switched off (`book` is empty under the
-        kill switch), or if no rule, block or exemption may hold. A rule that a guard outside has met is not met again, unless
-        its name and mode are among those that may be."""
+        kill switch), or if no rule, block or exemption may hold. A rule that a guard outside has decided is left out, unless its
+        name and mode are among those that may be decided `again`."""
         if not self.settings.enabled:
             return False
         rules = self.door.rules(book, self.seen)
         self.counts_by_answer, self.overrides = book.counts_by_answer, book.overrides
         if not self.outermost:
-            met = {(part.rule, part.mode) for part in self.visit.decision.decisions} - again
-            rules = [rule for rule in rules if met.isdisjoint(rule.decision_keys)]
+            decided = {(part.rule, part.mode) for part in self.visit.decision.parts} - again
+            rules = [rule for rule in rules if decided.isdisjoint(rule.decision_keys)]
         self.rules = rules if isinstance(rules, list) else [*rules]
         return bool(self.rules) or self.overrides is not None
 
@@ -102,13 +102,15 @@ class Passage:
     def keep(self, decision: Decision) -> None:
         """Keep a decision by which the request goes on to the handler."""
         self.visit.add(decision)
-        if self.counts_by_answer or rate_options.seen.counts_by_answer:
+        if self.counts_by_answer or rate_options.counts_by_answer:
             count_by_answer.defer(self.visit, decision)
 
     def refuse(self, decision: Decision) -> Steps[None]:
         """Refuse the request, unless it is for our admin pages and from a user who can correct the rule there: exempt, too."""
-        if is_for_our_pages(self.request) and (yield may_correct, sync_to_async(may_correct), self.request):
-            return
+        if is_for_our_pages(self.request):
+            stays_open = yield may_correct, sync_to_async(may_correct), self.request
+            if stays_open:
+                return
         yield from self.keep_refusal(decision)
         if throttled.receivers:
             yield refusal.announce, refusal.aannounce, self.request, decision
@@ -120,11 +122,11 @@ class Passage:
         if not self.door.block:
             self.keep(decision)
             return
-        self.refused, self.decision = True, decision
+        self.refusal = decision
         refunds = self.visit.refuse()
         self.visit.add(decision)
         if refunds:
-            yield from self.visit.refund(refunds)
+            yield from self.visit.refund_refused(refunds)
 
     @property
     def has_deferred(self) -> bool:
@@ -132,11 +134,12 @@ class Passage:
         return self.outermost and self.visit.deferred is not None
 
     def answer(self, response: HttpResponseBase) -> HttpResponseBase:
-        """The response with the headers of all rules that the request has met."""
+        """The response with the headers of all rules that the request has matched."""
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             decision = self.visit.decision
-            headers.write(response, decision, self.settings.headers)
-            if not decision.allowed and not self.refused and response.status_code == 429:  # by REST framework, or by the view
+            if decision is not visit.NOTHING_MATCHED:
+                headers.write(response, decision, self.settings.headers)
+            if not decision.allowed and self.refusal is None and response.status_code == 429:  # by REST framework, or by the view
                 refusal.leave_log_to_ours(response)
         return response
 
@@ -163,8 +166,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
                         passage.keep(decision)
                     else:
                         await arun(passage.refuse(decision))
-                if passage.refused:  # by this guard's decision: one outside may have left it to the view to refuse
-                    response = await refusal.arefusal(passage.request, passage.decision)
+                if passage.refusal is not None:
+                    response = await refusal.arefusal(passage.request, passage.refusal)
                 else:
                     response = await handler(request, *args, **kwargs)
                 if passage.has_deferred:
@@ -190,8 +193,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     passage.keep(decision)
                 else:
                     run(passage.refuse(decision))
-            if passage.refused:
-                response = refusal.refusal(passage.request, passage.decision)
+            if passage.refusal is not None:
+                response = refusal.refusal(passage.request, passage.refusal)
             else:
                 response = handler(request, *args, **kwargs)
             if passage.has_deferred:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpResponseBase
 
-from ratewindow.limiter.types import Decision, Window, WindowAnswer
+from ratewindow.limiter.types import Decision, RuleDecision, Window, WindowAnswer
 
 Add = Callable[[str, tuple[str, str]], Any]  # adds a header unless there is one, by its name in lower case
 
@@ -43,7 +43,7 @@ def _ratelimit(add: Add, decision: Decision, wait_s: int | None) -> None:
     is left of it, would only contradict.
     """
     policies, limits = [], []
-    for part in decision.parts or (decision,):
+    for part in decision.parts:
         check = part.check
         if check is None or part.mode != "enforce":  # nothing has been counted, or nobody is refused
             continue
@@ -61,17 +61,8 @@ def _ratelimit(add: Add, decision: Decision, wait_s: int | None) -> None:
             else:
                 limits.append(f"{begins}{remaining}")
     if policies:
-        add("ratelimit-policy", ("RateLimit-Policy", ", ".join(_closest(decision, policies))))
-        add("ratelimit", ("RateLimit", ", ".join(_closest(decision, limits))))
-
-
-def _closest(decision: Decision, texts: list[str]) -> list[str]:
-    """Of the texts on very many windows, those on windows that refuse or have the least room."""
-    if len(texts) <= MOST_WINDOWS:
-        return texts
-    parts = [part for part in decision.decisions if part.mode == "enforce"]
-    ranks = [(part.reason != "penalty" and not each.refuses, each.remaining) for part in parts for each in part.windows]
-    return [texts[number] for number in sorted(sorted(range(len(texts)), key=ranks.__getitem__)[:MOST_WINDOWS])]
+        add("ratelimit-policy", ("RateLimit-Policy", ", ".join(policies[:MOST_WINDOWS])))
+        add("ratelimit", ("RateLimit", ", ".join(limits[:MOST_WINDOWS])))
 
 
 @lru_cache(maxsize=1024)
@@ -99,9 +90,10 @@ def _reset_epoch_s(decision: Decision, wait_s: int | None) -> int:
     The server's clock has gone on a little by then, each time by another amount. If units leave at certain times only,
     the nearest of these is meant; else the time of the charge, if there was one, says how much.
     """
-    wait_ms, asked_ms = _wait_ms(decision), int(decision.at_s * 1000)
+    wait_ms, deciding = _wait_ms(decision), decision.deciding
+    asked_ms = int(1000 * deciding.at_s) if deciding is not None else 0
     at_ms = asked_ms + wait_ms
-    answer = _deciding(decision) if wait_ms and decision.reason != "penalty" else None
+    answer = _answer(deciding, decision.window) if wait_ms and decision.reason != "penalty" else None
     if answer is not None:
         step_ms, first_ms = answer.window.edges_ms
         if step_ms:
@@ -132,11 +124,11 @@ def _draft_7(add: Add, decision: Decision, wait_s: int | None) -> None:
         return
     policies = [
         f"{window.limit};w={-(-window.period_ms // 1000)}"
-        for part in decision.decisions
+        for part in decision.parts
         if part.mode == "enforce"
         for window, *_ in part.windows
     ]
-    add("ratelimit-policy", ("RateLimit-Policy", ", ".join(_closest(decision, policies))))
+    add("ratelimit-policy", ("RateLimit-Policy", ", ".join(policies[:MOST_WINDOWS])))
     reset_s = _reset_s(decision, wait_s)
     limit = f"limit={decision.limit}, remaining={decision.remaining}"
     add("ratelimit", ("RateLimit", limit if reset_s is None else f"{limit}, reset={reset_s}"))
@@ -145,7 +137,7 @@ def _draft_7(add: Add, decision: Decision, wait_s: int | None) -> None:
 def _reset_s(decision: Decision, wait_s: int | None) -> int | None:
     """As `t` of the newest draft: the window's length while units are left, else, or if they are too few, the exact
     wait. None if waiting does not help."""
-    answer = _deciding(decision)
+    answer = _answer(decision.deciding, decision.window)
     if decision.remaining and decision.allowed and answer is not None:
         return -(-answer.window.period_ms // 1000)
     reset_s = -(-_wait_ms(decision) // 1000)
@@ -160,12 +152,12 @@ def _wait_ms(decision: Decision) -> int:
     return round(1000 * ((decision.reset_after or 0) if wait_s is None else wait_s))
 
 
-def _deciding(decision: Decision) -> WindowAnswer | None:
-    """The answer of the window that the decision's own numbers are about."""
-    if len(decision.windows) == 1:
-        return decision.windows[0]
-    for answer in decision.windows:
-        if answer[0].text == decision.window:
+def _answer(deciding: RuleDecision | None, window: str) -> WindowAnswer | None:
+    """The answer of the window that a decision's own numbers are about."""
+    if deciding is None:
+        return None
+    for answer in deciding.windows:
+        if answer[0].text == window:
             return answer
     return None
 

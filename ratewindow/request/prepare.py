@@ -1,8 +1,8 @@
 """What the store is asked about a request: rules and a request become checks, independent of any answer.
 
-Before that, blocks and exemptions apply, in this order: an exempt client meets no rule; a blocked client is refused before
-anything is counted; another rate replaces a rule's limits. An exemption from all rules outweighs every block, one from a
-single rule only that rule's.
+Before that, blocks and exemptions apply, in this order: an exempt client is counted by no rule; a blocked client is refused
+before anything is counted; another rate replaces a rule's limits. An exemption from all rules outweighs every block, one from
+a single rule only that rule's.
 """
 
 import time
@@ -20,11 +20,10 @@ from ratewindow.limiter.arguments import MOST_UNITS, check_cost, merged
 from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.reply import refusal_code
-from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.types import Check, Decision, RuleDecision
 from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE, Ruling
 from ratewindow.rules.rule import BLOCKS, Rule
-from ratewindow.store import state_keys
-from ratewindow.store.state_keys import remembered_tag
+from ratewindow.store.state_keys import client_tag
 
 MOST_WAIT_S = 366 * 86_400.0  # a block that ends later has no Retry-After
 LONG = 0.1  # of `TIMEOUT`: a request that has waited for so long does not wait again
@@ -36,7 +35,7 @@ class Question(NamedTuple):
     """What the store is asked, and what holds whatever it answers."""
 
     checks: list[Check]
-    settled: list[Decision]  # without the store: somebody is blocked, or a rule's key is missing
+    settled: list[RuleDecision]  # without the store: somebody is blocked, or a rule's key is missing
     rules: Sequence[Rule]  # that the checks and decisions are made by
     waited: str = ""  # why the request has waited for the store without an answer before: it is not asked again
 
@@ -45,7 +44,7 @@ class Question(NamedTuple):
         """Whether something settled refuses: such a request costs nothing anywhere, so the store is not asked."""
         return any(not each.allowed for each in self.settled)
 
-    def settled_for(self, refused: bool) -> list[Decision]:
+    def settled_for(self, refused: bool) -> list[RuleDecision]:
         """What is settled, in a request that is refused or not: a rule in shadow would have refused one that another rule lets
         pass."""
         for each in self.settled if refused else ():
@@ -53,9 +52,9 @@ class Question(NamedTuple):
                 each.outcome = "other"
         return self.settled
 
-    def after(self, met: Decision) -> "Question":
-        """This question of a request that has met other rules already: it does not wait for the store twice."""
-        cause = waited(met)
+    def after(self, decision: Decision) -> "Question":
+        """This question of a request with that decision so far: it does not wait for the store twice."""
+        cause = waited(decision)
         return self._replace(waited=cause) if cause else self
 
 
@@ -64,7 +63,7 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost, settings: conf.
     within = scope(request) if settings.scope is not None else None
     factor = cost if isinstance(cost, int) else -1
     checks: list[Check] = []
-    settled: list[Decision] = []
+    settled: list[RuleDecision] = []
     for rule in rules:
         parts = rule.recipe.parts
         identity = parts[0](request) if len(parts) == 1 else rule.recipe.identity(request)
@@ -94,15 +93,15 @@ def ask_about(who: str | tuple[str, ...], rules: Sequence[Rule], cost: int) -> Q
     return Question(checks, [], rules)
 
 
-def waited(met: Decision) -> str:
-    """Why a request that has met this has waited for the store without an answer, or empty. It does not wait twice: its
+def waited(decision: Decision) -> str:
+    """Why a request with this decision so far has waited for the store without an answer, or empty. It does not wait twice: its
     later questions are decided without the store. An error that came at once does not count: it cost nothing, and may be
     about another server or rule. Nor does one about this client alone."""
-    asked = (each for part in met.decisions for each in (part, *part.later))
+    asked = (each for part in decision.parts for each in (part, *part.also_charged))
     return next((each.cause for each in asked if each.cause and _was_long(each)), "")
 
 
-def _was_long(part: Decision) -> bool:
+def _was_long(part: RuleDecision) -> bool:
     concerns = faults.named(part.cause.removeprefix("store:")).concerns
     return part.took_s >= LONG * conf.current().timeout_s and concerns is faults.Concerns.SERVER
 
@@ -129,7 +128,7 @@ def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: S
 def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
     # An edited rule must not raise in a view, so a product beyond the bound is the bound.
     cost = 1 if rule.cost == factor == 1 else min(rule.cost * factor, MOST_UNITS)
-    client = (remembered_tag if len(identity) <= MOST_REMEMBERED else state_keys.client_tag)(identity)
+    client = (client_tag if len(identity) <= MOST_REMEMBERED else client_tag.__wrapped__)(identity)
     names = rule.state_names
     keys = (prefix + names[0] + client,) if len(names) == 1 else tuple([prefix + name + client for name in names])
     who = identity if len(identity) <= MOST_REMEMBERED else kept(identity)
@@ -140,9 +139,9 @@ def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
     return Check(rule.name, rule.windows, keys, cost, *how)
 
 
-def _missing(rule: Rule, request: HttpRequest) -> Decision:
-    enforce = rule.enforces("" if rule.is_usual else state_keys.client_tag(ip(request)))
-    return Decision(
+def _missing(rule: Rule, request: HttpRequest) -> RuleDecision:
+    enforce = rule.enforces("" if rule.is_usual else client_tag(ip(request)))
+    return RuleDecision(
         allowed=not enforce,
         rule=rule.name,
         mode="enforce" if enforce else "shadow",
@@ -157,11 +156,11 @@ class Verdict(NamedTuple):
     """The rules that are left to ask about, and the decisions that are made without asking."""
 
     rules: Sequence[Rule]
-    settled: list[Decision]
+    settled: list[RuleDecision]
 
 
 def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], forced: bool = False) -> Verdict:
-    """The verdict on a request that meets `rules`, of all rulings that hold for it. What is `forced` cannot be blocked."""
+    """The verdict on a request that matches `rules`, of all rulings that hold for it. What is `forced` cannot be blocked."""
     by_action: dict[str, list[Ruling]] = {ALLOW: [], BLOCK: [], RATE: []}
     for ruling in rulings:
         by_action[ruling.action].append(ruling)
@@ -185,14 +184,14 @@ def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
     return [rule.with_windows(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
 
 
-def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[Decision]:
+def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[RuleDecision]:
     """A decision for each rule: refused if a block holds for it, and it is not in shadow; else refused by another rule.
 
     A block that names a rule refuses whatever the rule's mode is: somebody has said so.
     """
     left_s = max(each.expires_s for each in blocks) - time.time()
     named = {each.rule for each in blocks}
-    refused = Decision(
+    refused = RuleDecision(
         allowed=False,
         retry_after=max(left_s, 0.001) if left_s <= MOST_WAIT_S else None,
         reason="block",
@@ -202,7 +201,7 @@ def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[Decision]
     decisions = [
         replace(refused, rule=rule.name, made_by=rule)
         if rule.name in named or ("" in named and rule.mode == "enforce")
-        else Decision(rule=rule.name, mode=rule.mode, outcome="other", made_by=rule)
+        else RuleDecision(rule=rule.name, mode=rule.mode, outcome="other", made_by=rule)
         for rule in rules
     ]
     return decisions if any(not each.allowed for each in decisions) else [replace(refused, rule=BLOCKS), *decisions]

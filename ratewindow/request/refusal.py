@@ -96,11 +96,13 @@ def add_headers(response: HttpResponseBase, wait_s: int | None) -> None:
 
 def status_of(decision: Decision) -> int:
     """The status of the answer to a refused request."""
-    if decision.reason == "store":  # not the client's fault
-        return 503
-    rule = decision.made_by
-    # A row in shadow has not refused: the rate in code beside it has.
-    return rule.response_status if rule is not None and rule.mode == "enforce" else 429
+    return _answer(decision).status
+
+
+def _rule_of(decision: Decision) -> Any:
+    """The rule that has decided; None of a decision that the site's code has made."""
+    deciding = decision.deciding
+    return None if deciding is None else deciding.made_by
 
 
 def description_of(decision: Decision) -> str:
@@ -112,7 +114,8 @@ def description_of(decision: Decision) -> str:
 def log_refusal(decision: Decision, request: HttpRequest) -> None:
     """One line for each refused request, with the code that its answer carries; a formatter finds more in the record."""
     if logger.isEnabledFor(logging.INFO):
-        rule, check = decision.made_by, decision.check
+        rule = _rule_of(decision)
+        check = decision.deciding.check if decision.deciding is not None else None
         extra = {
             "request": request,
             "decision": decision,
@@ -143,13 +146,13 @@ async def aannounce(request: HttpRequest, decision: Decision) -> None:
 
 
 def _answer(decision: Decision) -> _Answer:
-    is_busy, rule = decision.reason == "store", decision.made_by
-    message = rule.message if rule is not None and rule.mode == "enforce" and not is_busy else ""
-    if is_busy:
-        title = _("The service is busy")
-    else:
-        title = _("Access is blocked") if decision.reason == "block" else _("Too many requests")
-    return _Answer(decision, status_of(decision), is_busy, title, message, retry_after_s(decision))
+    is_busy, rule = decision.reason == "store", _rule_of(decision)
+    if is_busy:  # not the client's fault
+        return _Answer(decision, 503, is_busy, _("The service is busy"), "", retry_after_s(decision))
+    title = _("Access is blocked") if decision.reason == "block" else _("Too many requests")
+    if rule is None or rule.mode != "enforce":  # a row in shadow has not refused: the rate in code beside it has
+        return _Answer(decision, 429, is_busy, title, "", retry_after_s(decision))
+    return _Answer(decision, rule.response_status, is_busy, title, rule.message, retry_after_s(decision))
 
 
 def _form(request: HttpRequest, decision: Decision) -> str:
@@ -267,7 +270,7 @@ def _violated_policies(decision: Decision) -> list[str]:
     """The names, as in the headers, of what refused: of a rule with several windows, those that are full."""
     named = [
         part.rule if len(part.windows) == 1 else f"{part.rule}:{answer.window.text}"
-        for part in decision.decisions
+        for part in decision.parts
         if not part.allowed
         for answer in part.windows
         if answer.refuses

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow import conf
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.reply import decision, refusal_code
-from ratewindow.limiter.types import Check, Decision, What, Window
+from ratewindow.limiter.types import Check, Decision, RuleDecision, What, Window
 from ratewindow.request.prepare import Question, policy
 from ratewindow.rulebook import current
 
@@ -75,11 +75,11 @@ def _policies(question: Question) -> list[str]:
     return [by_name.get(check.rule, usual) if check.enforce else "allow" for check in question.checks]
 
 
-def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> list[Decision]:
+def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> list[RuleDecision]:
     """One rule that refuses is enough to refuse the request, and nothing is charged anywhere."""
     code = refusal_code()
     return [
-        Decision(
+        RuleDecision(
             allowed=False,
             retry_after=RETRY_S,
             reset_after=RETRY_S,
@@ -95,7 +95,7 @@ def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> li
     ]
 
 
-def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause: str) -> list[Decision]:
+def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause: str) -> list[RuleDecision]:
     """The rules that count locally decide together, all or nothing; the others follow them."""
     counted = [check for check, each in zip(checks, policies, strict=True) if each == "local"]
     local = iter(count_here(counted, what) if counted else ())
@@ -114,19 +114,21 @@ def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause
     return parts
 
 
-def _uncharged(check: Check, outcome: str = "passed", reason: str = "") -> Decision:
+def _uncharged(check: Check, outcome: str = "passed", reason: str = "") -> RuleDecision:
     """A decision that has charged nothing, so that nothing can be refunded; by its check it can still be charged later."""
-    return Decision(rule=check.rule, reason=reason, outcome=outcome, mode="enforce" if check.enforce else "shadow", check=check)
+    return RuleDecision(
+        rule=check.rule, reason=reason, outcome=outcome, mode="enforce" if check.enforce else "shadow", check=check
+    )
 
 
 _counted = MemoryStore(MOST_STATES)
 
 
-def count_here(checks: Sequence[Check], what: What) -> list[Decision]:
+def count_here(checks: Sequence[Check], what: What) -> list[RuleDecision]:
     """The decisions of these rules, each by this process's share. They cannot be refunded to the store."""
     processes = conf.current().local_processes
     shared = [_shared(check, processes) for check in checks]
-    parts = decision(shared, _counted.run(shared, what), what).decisions
+    parts = decision(shared, _counted.run(shared, what), what).parts
     for part, check in zip(parts, checks, strict=True):
         part.check, part.at_s = check, time.time()
         part.windows = tuple([answer._replace(charged_at_ms=-1) for answer in part.windows])

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpResponseBase
 from rest_framework.exceptions import ErrorDetail, Throttled
 from rest_framework.request import Request
 
@@ -64,7 +64,6 @@ class ViewThrottles:
         self.view, self.ended, self._has_begun = view, False, False
         self.names = names  # and modes of rules that throttles have decided: another throttle counts them again
         self.decision = Decision()  # of the throttle that refuses, once there is one
-        self._plain: HttpRequest = original(request)
         self._around = Passage(request, Together((), view))
         self._around.visit.throttles = self
         self._shared = Decision()
@@ -99,7 +98,7 @@ class ViewThrottles:
         block = not self._has_begun or self._is_listed(throttles[0]) or not self._listed
         door, self._has_begun = Together(throttles, self.view, block), True
         passage, now = Passage(request, door), Decision()
-        outside = [part for part in passage.visit.decision.decisions if (part.rule, part.mode) not in self.names]
+        outside = [part for part in passage.visit.decision.parts if (part.rule, part.mode) not in self.names]
         if passage.prepare(current.rulebook(), self.names):
             if not self.decision.allowed:
                 return decisions.decide(passage.question(), "peek")
@@ -108,13 +107,13 @@ class ViewThrottles:
                 passage.keep(now)
             else:
                 run(passage.keep_refusal(now))
-            self.names |= {(part.rule, part.mode) for part in now.decisions}
+            self.names |= {(part.rule, part.mode) for part in now.parts}
         met = [part for part in outside if (part.rule, part.mode) in door.names or part.reason == "block"]
-        decision = Decision.of([*met, *now.decisions]) if met else now
+        decision = Decision.of([*met, *now.parts]) if met else now
         if door.block and not decision.allowed:
             self.decision = decision
-            refusal.log_refusal(decision, self._plain)
-            refusal.announce(self._plain, decision)
+            refusal.log_refusal(decision, original(request))
+            refusal.announce(original(request), decision)
         return decision
 
     def attend(self) -> None:

@@ -35,7 +35,8 @@ _VERDICT = ("allow_request", "throttle_success", "throttle_failure", "wait")
 
 
 class _Throttle(BaseThrottle):
-    """The base of our throttles for REST framework; subclasses give the rules."""
+    """The base of our throttles for REST framework. Subclasses give by ``rules(book, request, view)`` the rules that hold for a
+    request, each with the client that the throttle identifies."""
 
     decides_together = True  # with the others of the view; code of the site's for the verdict may do what these must not cause
     decision: Decision | None = None  # of the last request
@@ -48,10 +49,6 @@ class _Throttle(BaseThrottle):
     def has_own(cls, name: str) -> bool:
         """Whether code of the site's takes the place of this method."""
         return getattr(cls, name, BaseThrottle.allow_request).__module__ not in (__name__, throttling.__name__)
-
-    def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
-        """The rules that hold for this request, each with the client that the throttle identifies."""
-        raise NotImplementedError(f"{type(self).__name__} gives no rules: use RuleThrottle, or one of REST framework's names")
 
     def allow_request(self, request: Request, view: Any) -> bool:
         """Whether the request may pass all throttles of the view that decide together with this one."""
@@ -76,7 +73,7 @@ class RuleThrottle(_Throttle):
         rules: list[Rule] = []
         for name in self.names(view):
             code = None if book.alone else in_code(name, request)
-            rules += book.named(name, code, request.method, warn=not code_rates.has_rate(name))
+            rules += book.named(name, code, request.method, warn=not code_rates.rated(name))
         return rules
 
     @classmethod
@@ -99,20 +96,13 @@ class ClientKey(str):
         return made
 
 
-class NoRate(ImproperlyConfigured):
-    """A scope without a rate: a rule in the admin may have its name."""
-
-
 class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
-    """A rate and a scope, which is the name of its rule. Subclasses say by `get_cache_key` what one client is.
+    """A rate and a scope, which is the name of its rule. Subclasses say by `get_cache_key` what one client is; None lets pass.
 
     An `allow_request` of the site's that does not call this one counts in Django's cache, as REST framework's own.
     """
 
     scope: str | None = None
-    rate: Any
-    num_requests: int | None
-    duration: float | None
     lacks_rate = False  # a rate of None is meant, unless nobody has said one
     key: Any = None  # the cache key of the last request's client
     counts_per = "user_or_ip"  # for messages: what identifies clients here
@@ -130,17 +120,10 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         """Take the rate of the scope; without one, the rule of its name alone holds."""
         try:
             self.rate, self.lacks_rate = self.get_rate(), False
-        except NoRate:
+        except ImproperlyConfigured:
+            if not self.scope or self.scope in self.THROTTLE_RATES:
+                raise
             self.rate, self.lacks_rate = None, True
-
-    def get_rate(self) -> Any:
-        """The rate of the scope in DEFAULT_THROTTLE_RATES. Raises ImproperlyConfigured without one, as REST framework does."""
-        if not self.scope:
-            raise ImproperlyConfigured(f"{type(self).__name__} has neither a rate nor a scope: set one of them")
-        try:
-            return self.THROTTLE_RATES[self.scope]
-        except KeyError:
-            raise NoRate(f"the scope {self.scope!r} has no rate: add it to DEFAULT_THROTTLE_RATES") from None
 
     def parse_rate(self, rate: Any) -> tuple[int | None, Any]:
         """How many in how many seconds, of the first limit if the rate has several."""
@@ -149,10 +132,6 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         window = windows_of(rate, type(self).__name__)[0]
         seconds, rest_ms = divmod(window.period_ms, 1000)
         return window.limit, window.period_ms / 1000 if rest_ms else seconds
-
-    def get_cache_key(self, request: Request, view: Any) -> Any:
-        """What identifies this client under the scope; None lets the request pass."""
-        raise NotImplementedError(f"{type(self).__name__} needs get_cache_key(request, view)")
 
     def client(self, request: Request) -> str:
         """The user that REST framework has authenticated, or else the address."""
@@ -184,9 +163,8 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
             self._register(name, None, _LOG)
         if self.rate is None or self.num_requests is None or self.duration is None:
             return None
-        limit, duration_s = self.num_requests, self.duration
-        is_text = not self.has_own("parse_rate") and (limit, duration_s) == self.parse_rate(self.rate)
-        rate = self.rate if is_text else _rate_of(name, limit, duration_s)
+        is_text = not self.has_own("parse_rate") and (self.num_requests, self.duration) == self.parse_rate(self.rate)
+        rate = self.rate if is_text else _rate_of(name, self.num_requests, self.duration)
         options = _options(rate)
         own = getattr(type(self), "rate", None) or self.THROTTLE_RATES.get(self.scope)
         self._register(name, rate if is_text and rate == own else type(self), options)

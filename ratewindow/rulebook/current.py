@@ -97,7 +97,7 @@ class _Held:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.ready = threading.Event()  # requests need not wait any longer
+        self.ready = threading.Event()  # requests need not wait any longer for a first `book`
         self.book: Rulebook | None = None
         self.number = 0  # of the reading that `book` is from
         self.read_at_s = time.monotonic()  # when `book` was read
@@ -171,14 +171,6 @@ def stop_waiting() -> None:
     _held.ready.set()
 
 
-def reset() -> None:
-    """Hold nothing, as a process that has just started."""
-    global _held
-    _held = _Held()
-
-
 def renew() -> None:
     """In a fork: the rules held stay good, but a thread that does not exist here may hold the locks."""
     _held.lock, _held.ready = threading.Lock(), threading.Event()
-    if _held.book is not None:
-        _held.ready.set()

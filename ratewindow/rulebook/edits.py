@@ -11,13 +11,12 @@ import secrets
 from typing import Any, cast
 
 from django.apps import apps
-from django.db import connections, router, transaction
+from django.db import connections, transaction
 from django.db.models.signals import m2m_changed, post_delete, post_migrate, post_save
 from redis.exceptions import RedisError
 
 from ratewindow import background, conf
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.models import LimitSwitch, RateRule
 from ratewindow.overrides import users
 from ratewindow.rulebook import current, kill_switch, reading
 from ratewindow.rulebook.reading import read_switch
@@ -103,7 +102,7 @@ def reread() -> None:
     if not is_stale():
         return
     _state.edited = False  # before the rows are read, so that no edit is missed
-    database = connections[router.db_for_read(RateRule)]
+    database = connections[reading.database()]
     if _is_in_memory(database):
         current.stop_waiting()
         return
@@ -120,7 +119,7 @@ def is_alone() -> bool:
 
 def reread_switch() -> None:
     """Read the kill switch's row while Redis does not answer: all rows are read less often when there are many."""
-    database = connections[router.db_for_read(LimitSwitch)]
+    database = connections[reading.database()]
     if not _is_in_memory(database):
         try:
             kill_switch.learn(read_switch())
@@ -168,9 +167,3 @@ def connect() -> None:
 def interval_s() -> float:
     """How often `check_redis` and `reread` are called."""
     return min(conf.current().refresh_s / 2, CHECK_S)
-
-
-def reset() -> None:
-    """As in a process that knows nothing yet."""
-    global _state
-    _state = _State()

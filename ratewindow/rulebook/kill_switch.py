@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import in_clauses, in_english
+from ratewindow.conf.in_words import in_english
 
 logger = logging.getLogger("ratewindow")
 
@@ -45,7 +45,8 @@ class Switch:
         until = gettext("until somebody switches them on")
         if self.until_s is not None:
             until = gettext("until %s") % time_zone.in_short(datetime.fromtimestamp(self.until_s, UTC))
-        text = in_clauses([until, gettext("by %s") % self.by]) if self.by else until
+        clauses = [until, gettext("by %s") % self.by] if self.by else [until]
+        text = pgettext("between the clauses of a sentence", ", ").join(clauses)
         return gettext("%(text)s: %(reason)s") % {"text": text, "reason": self.reason} if self.reason else text
 
 

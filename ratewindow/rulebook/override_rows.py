@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 
 from ratewindow.conf import time_zone
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.limiter.types import Window
 from ratewindow.models import Override
 from ratewindow.models.batches import in_batches
 from ratewindow.overrides import users
@@ -31,11 +30,13 @@ _FIELDS = ("identity", "action", "rule", "rate", "starts_at", "expires_at")
 _logged: set[str] = set()
 
 
-def read_overrides() -> Overrides | None:
-    """The overrides that hold now or later; None if there are none. A wrong row is left out, and logged once."""
+def read_overrides(rows: QuerySet[Override]) -> Overrides | None:
+    """Of these overrides those that hold now or later; None if there are none. A wrong row is left out, and logged once."""
     wrong: list[str] = []
-    rows = Override.objects.exclude(expires_at__lte=time_zone.now())
-    overrides = Overrides(_entries(rows, wrong), lambda groups: members_of(groups, wrong))
+    overrides = Overrides(
+        _entries(rows.exclude(expires_at__lte=time_zone.now()), wrong),
+        lambda groups: members_of(groups, wrong),
+    )
     _logged.intersection_update(wrong)
     for problem in wrong[:_MOST_LOGGED]:
         if problem not in _logged:
@@ -62,22 +63,20 @@ def _entries(rows: QuerySet[Override], wrong: list[str]) -> Iterator[tuple[Subje
 def _ruling(pk: int, action: str, rule: str, rate: str, starts_at: datetime | None, expires_at: datetime | None) -> Ruling:
     if action not in ACTIONS:
         raise ValueError(f"action {action!r} is unknown, choose from {', '.join(ACTIONS)}")
+    windows = _windows(rate) if action == RATE else ()
+    if action == RATE and not windows:
+        raise ValueError("another rate is empty: write for example 100/m")
     return Ruling(
         action,
         rule,
-        _windows(rate) if action == RATE else (),
+        windows,
         starts_at.timestamp() if starts_at else 0.0,
         expires_at.timestamp() if expires_at else _NEVER_S,
         pk,
     )
 
 
-@lru_cache(maxsize=1024)
-def _windows(rate: str) -> tuple[Window, ...]:
-    windows = parse_rates(rate)
-    if not windows:
-        raise ValueError("another rate is empty: write for example 100/m")
-    return windows
+_windows = lru_cache(maxsize=1024)(parse_rates)
 
 
 def members_of(groups: Collection[str], wrong: list[str]) -> dict[str, tuple[str, ...]]:

@@ -7,22 +7,22 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from django.db import (
     Error as DatabaseError,  # InterfaceError, a lost connection, is no django.db.DatabaseError
     close_old_connections,
+    router,
 )
-from django.utils.translation import gettext
+from django.db.models import Prefetch
 
 from ratewindow import background
-from ratewindow.conf.in_words import in_english, translated
-from ratewindow.identity import custom_keys
+from ratewindow.conf.in_words import translated
 from ratewindow.limiter.arguments import check_cost
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.limiter.types import Window, too_much
-from ratewindow.models import LimitSwitch, Override, RateRule
+from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
 from ratewindow.rulebook import current, kill_switch
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rulebook.kill_switch import Switch
@@ -38,7 +38,7 @@ logger = logging.getLogger("ratewindow")
 
 
 REREAD_S = 30.0  # how soon an edit without a signal acts
-REREAD_ALONE_S = 2.0  # the same while Redis is down or the last reading failed
+REREAD_ALONE_S = 2.0  # the same while Redis is down, or the last reading failed or found a wrong row
 REREAD_SPARING = 20  # a reading is repeated after so many times the time that it took, or later
 
 
@@ -49,13 +49,14 @@ class _Progress:
         self.numbers = itertools.count(1)
         self.ended_at_s = float("-inf")  # of all rows
         self.took_s = 0.0
-        self.rules_error = self.overrides_error = ""
-        self.logged_error = ""
+        self.problem: Problem | None = None  # why nothing could be read
         self.wrong: dict[str, Problem] = {}  # rows that are wrong, by the names of their rules
-        self.custom_keys = -1  # the version of the site's own keys at the last reading
 
 
 _progress = _Progress()
+_UNREAD = translatable("The rules cannot be read, those held stay in force: {error}")
+_NONE_READ = translatable("The rules cannot be read, and this process holds none but rates in code: {error}")
+_BLOCKS_UNREAD = translatable("Blocks and exemptions cannot be read, those held stay in force: {error}")
 
 
 def reload(listeners_wait: bool = False) -> None:
@@ -64,40 +65,37 @@ def reload(listeners_wait: bool = False) -> None:
     `rules_changed` is sent before this returns or, with `listeners_wait`, soon, by another thread.
     """
     number, began_s = next(_progress.numbers), time.monotonic()
-    error: Exception | None = None
+    problem: Problem | None = None
     with contextlib.suppress(Exception):  # Redis may know, and the database's error is logged below
         kill_switch.learn(read_switch())
     try:
         book = Rulebook(read_rules(), overrides=current.of_site().overrides)
         book.prepare()
     except Exception as caught:  # neither a save nor the next reading may fail by it
-        error, _progress.rules_error = caught, str(caught) or type(caught).__name__
+        problem = _logged_once(_UNREAD if current.read_at_s() is not None else _NONE_READ, caught)
     else:
-        _progress.rules_error = ""
         if book.overrides is not None:
             _hold(book, number)  # an edited rule need not wait until a hundred thousand blocks are read
         try:
             book = book.with_overrides(_read_overrides())
-            _progress.overrides_error = ""
         except Exception as caught:  # the rules hold all the same
-            error, _progress.overrides_error = caught, str(caught) or type(caught).__name__
+            problem = _logged_once(_BLOCKS_UNREAD, caught)
         _hold(book, number)
-    finally:
-        with in_english():
-            _log_once(_error(), error)
-        _progress.ended_at_s = time.monotonic()
-        _progress.took_s = _progress.ended_at_s - began_s
-        current.stop_waiting()
-        if not listeners_wait:
-            send_changes()
+    _progress.problem = problem
+    _progress.ended_at_s = time.monotonic()
+    _progress.took_s = _progress.ended_at_s - began_s
+    current.stop_waiting()
+    if not listeners_wait:
+        send_changes()
 
 
 def _read_overrides() -> "Overrides | None":
-    if not Override.objects.exists():
+    rows = Override.objects.using(database())
+    if not rows.exists():
         return None
     from ratewindow.rulebook.override_rows import read_overrides  # many sites have none
 
-    return read_overrides()
+    return read_overrides(rows)
 
 
 def read_rules() -> list[Rule]:
@@ -105,7 +103,6 @@ def read_rules() -> list[Rule]:
     before = current.of_site().by_name
     rules: list[Rule] = []
     wrong: dict[str, Problem] = {}
-    _progress.custom_keys = custom_keys.version()
     for row, rule in readings():
         if isinstance(rule, Rule):
             rules.append(rule)
@@ -167,29 +164,23 @@ def forget_changes() -> None:
     _changed.clear()
 
 
-def _error() -> str:
-    """What is wrong with the last reading, and which rules hold instead, in a sentence; empty if nothing is."""
-    if not _progress.rules_error:
-        blocks = gettext("Blocks and exemptions cannot be read, those held stay in force: %s")
-        return blocks % _progress.overrides_error if _progress.overrides_error else ""
-    if current.read_at_s() is None:
-        text = gettext("The rules cannot be read, and this process holds none but rates in code: %s")
-    else:
-        text = gettext("The rules cannot be read, those held stay in force: %s")
-    return text % _progress.rules_error
-
-
-def _log_once(message: str, error: Exception | None) -> None:
-    if message and message != _progress.logged_error:
+def _logged_once(words: str, error: Exception) -> Problem:
+    """What is wrong with a reading, in the log unless it was wrong with the last one, too."""
+    problem = Problem(words, error=str(error) or type(error).__name__)
+    if (text := str(problem)) != str(_progress.problem):
         traceback = None if isinstance(error, DatabaseError) else error
-        logger.error("ratewindow: %s%s", message[0].lower(), message[1:], exc_info=traceback)
-    _progress.logged_error = message
+        logger.error("ratewindow: %s%s", text[0].lower(), text[1:], exc_info=traceback)
+    return problem
+
+
+def problem() -> str:
+    """What was wrong with the last reading, and which rules hold instead, in a sentence; empty if nothing was."""
+    return translated(_progress.problem) if _progress.problem is not None else ""
 
 
 def problem_of(name: str) -> str:
     """What is wrong with the row of this rule at the last reading: ``is left out, ...``; empty if nothing is."""
-    problem = _progress.wrong.get(name)
-    return "" if problem is None else translated(problem)
+    return translated(_progress.wrong[name]) if name in _progress.wrong else ""
 
 
 def took_s() -> float:
@@ -199,37 +190,16 @@ def took_s() -> float:
 
 def is_old(is_alone: bool) -> bool:
     """Whether to read again, by what the last reading found and how long ago it ended; `is_alone` while Redis is unavailable."""
-    if _progress.wrong and _progress.custom_keys != custom_keys.version():  # a module imported meanwhile has registered a key
-        return True
     rest_s = REREAD_S
-    if is_alone or _progress.rules_error or _progress.overrides_error:
+    if is_alone or _progress.problem or _progress.wrong:  # whose key a module that is imported late may register
         rest_s = min(REREAD_S, max(REREAD_ALONE_S, REREAD_SPARING * _progress.took_s))  # of a hundred thousand blocks two seconds
     return time.monotonic() - _progress.ended_at_s >= rest_s
 
 
-class Status(NamedTuple):
-    """How many rules this process holds, when they were read, and what was wrong with the last reading; `off` if limits are
-    switched off."""
-
-    rules: int
-    read_at_s: float | None
-    error: str
-    off: bool
-
-
-def status() -> Status:
-    return Status(len(current.of_site().by_name), current.read_at_s(), _error(), kill_switch.off)
-
-
-def reset() -> None:
-    """As in a process that has read nothing yet."""
-    global _progress
-    _progress = _Progress()
-
-
 def readings() -> Iterator[tuple[RateRule, Rule | Exception]]:
     """Each row with its rule, or with the error if it is wrong."""
-    for row in RateRule.objects.prefetch_related("windows"):
+    windows = Prefetch("windows", RuleWindow.objects.using(database()))
+    for row in RateRule.objects.using(database()).prefetch_related(windows):
         try:
             yield row, freeze(row)
         except Exception as error:  # a newer version of this app may write what this one does not know
@@ -267,9 +237,14 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
     return rule
 
 
+def database() -> str:
+    """Where rows are read: where they are written, since a replica may not have the edit yet that is announced."""
+    return router.db_for_write(RateRule)
+
+
 def read_switch() -> Switch | None:
     """The kill switch by its row, if there is one."""
-    row = LimitSwitch.objects.order_by("-changed_at").first()
+    row = LimitSwitch.objects.using(database()).order_by("-changed_at").first()
     if row is None:
         return None
     return Switch(row.off, row.until.timestamp() if row.until else None, row.reason, row.changed_by, row.changed_at.timestamp())

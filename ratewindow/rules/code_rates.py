@@ -18,6 +18,7 @@ from django.http import HttpRequest
 from ratewindow.conf import site_functions
 from ratewindow.identity import Recipe, canonical, custom_keys, recipe, recipe_of
 from ratewindow.identity.custom_keys import Key, arguments_of, place_of
+from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.problem import translatable
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_call
@@ -37,13 +38,6 @@ class CodeRate:
     shared: bool = False  # a throttle, whose scope other throttles may share
     options: Options = USUAL
     declared: "GivenRate | None" = field(default=None, compare=False)  # the rate of a limit that code declares for all its uses
-
-    def __hash__(self) -> int:  # what calls are given is remembered by it
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.name, self.rate, self.key, self.methods, self.place, self.options))
 
     @property
     def words(self) -> str:
@@ -101,17 +95,11 @@ def declare(use: CodeRate) -> None:
         if other.meaning != use.meaning:
             said = f"{use.all_words} at {use.place}, and {other.all_words} at {other.place}"
             raise ValueError(f"the limit {use.name!r} is declared twice: {said}: use two names, or one declaration")
-        if other.place == use.place:  # its module is imported again
-            _uses[use.name].discard(other)
     register(use)
 
 
 def register_call(use: CodeRate) -> None:
-    """Register what a call such as `hit` gives, if nothing else gives the name a rate.
-
-    At most `MOST_BY_CALLS` are kept, the newest, since a name may be made from a request."""
-    if has_rate(use.name):
-        return
+    """Register what a call such as `hit` gives. The newest `MOST_BY_CALLS` are kept, since a name may be made from a request."""
     register(use)
     _by_calls.append(use)
     while len(_by_calls) > MOST_BY_CALLS:
@@ -123,7 +111,7 @@ def register_call(use: CodeRate) -> None:
 
 
 def add_finder(finder: Callable[[], object]) -> None:
-    """Call `finder` before `names` returns: it registers the uses that only an inspection of the views finds."""
+    """Call `finder` before `load_names` returns: it registers the uses that only an inspection of the views finds."""
     _finders.append(finder)
 
 
@@ -140,18 +128,12 @@ def rated(name: str) -> list[CodeRate]:
 
 def declared(name: str) -> "GivenRate | None":
     """The rate of the limit that code declares under this name, or None."""
-    uses = _uses.get(name)
-    return next((use.declared for use in tuple(uses) if use.declared is not None), None) if uses else None
+    return next((use.declared for use in tuple(_uses.get(name, ())) if use.declared is not None), None)
 
 
 def is_used(name: str) -> bool:
     """Whether code uses this name."""
     return name in _uses
-
-
-def has_rate(name: str) -> bool:
-    """Whether code gives a rate under this name."""
-    return any(use.rate is not None for use in tuple(_uses.get(name, ())))
 
 
 def enforces(name: str) -> bool:
@@ -161,10 +143,7 @@ def enforces(name: str) -> bool:
 
 def rule(name: str) -> Rule | None:
     """The rate that code gives under this name, as a rule; None without one, or if a function returns it."""
-    for use in rated(name) if name in _uses else ():
-        if use.rule is not None:
-            return use.rule
-    return None
+    return next((use.rule for use in rated(name) if use.rule is not None), None)
 
 
 @lru_cache(maxsize=4096)
@@ -181,21 +160,21 @@ def rule_of(name: str, rate: str, key: str, methods: frozenset[str], normalise: 
         count_when=parse_count_when(options.count_when),
         hold=options.hold,
         count_refused=options.count_refused,
-        penalty_ms=options.penalty_ms,
+        penalty_ms=parse_duration(options.penalty) if options.penalty else 0,
         on_error=options.on_error,
         response_status=options.status,
         message=options.message,
     )
 
 
-def names() -> set[str]:
-    """The names under which code gives a rate; imports the URLconf first, so that decorated views are registered."""
+def load_names() -> set[str]:
+    """The names under which code gives a rate, once the URLconf is imported, so that decorated views are registered."""
     from django.urls import get_resolver
 
     _ = get_resolver().url_patterns
     for finder in _finders:
         finder()
-    return {name for name, each in list(_uses.items()) if any(use.rate is not None for use in list(each))}
+    return {name for name in list(_uses) if rated(name)}
 
 
 Pair = tuple[int, int]  # limit and seconds, as in django-ratelimit
@@ -271,13 +250,10 @@ class GivenRate:
         return made
 
     def _failed(self, name: str, error: Exception) -> Rule | None:
-        last, other = self._rules.get(name), rule(name)
-        if last is not None:
-            holds = f"its last valid rate holds, {last.windows[0].text}"
-        else:
-            holds = f"the other rate of that name holds, {other.windows[0].text}" if other is not None else "requests pass"
+        last = self._rules.get(name) or rule(name)
+        holds = f"the last valid rate of that name holds, {last.windows[0].text}" if last is not None else "requests pass"
         site_functions.failed("rate", name, error, holds, [name])
-        return last or other
+        return last
 
 
 class DeclaredRate(GivenRate):
@@ -324,8 +300,8 @@ def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions)
     made = _made if is_lasting else _made.__wrapped__
     given = made(name, rate, key, other, **options)
     if not uses:
-        known_as = given.text or GivenRate.rule  # any function says that one gives the rate
-        register_call(CodeRate(name, known_as, given.key, frozenset(), A_CALL, options=given.options))
+        # Any function says that one gives the rate.
+        register_call(CodeRate(name, given.text or GivenRate.rule, given.key, frozenset(), A_CALL, options=given.options))
     return given
 
 

@@ -1,4 +1,4 @@
-"""Other paths that reach the same page, so that a rule for ``/login/`` cannot be avoided by writing the path otherwise.
+"""Other spellings of a path that reach the same page, so that a rule for ``/login/`` cannot be avoided by writing it otherwise.
 
 Two requests are for one page when Django calls the same view for them, under the same name and with the same arguments.
 If only plain text leads to the page of a rule, its variants are computed beforehand, at no cost for a request: those in
@@ -7,8 +7,8 @@ resolved: a regular expression may match more (``^search`` also matches ``/searc
 ``<int:pk>`` takes ``007`` as ``7``, and a converter of the site may do anything. A route that accepts any last part, such
 as the ``.*`` of a single-page application, does not determine the page: there the text of the path decides.
 
-Paths are compared as Django resolves them, which servers have decoded: ``/login%2f`` is ``/login/``, and ``//login/`` is another
-path, which leads to no page unless a pattern of the site takes it.
+Spellings that this leaves alone: paths are compared as Django resolves them, which servers have decoded, so ``/login%2f`` is
+``/login/``; and ``//login/`` is another path, which leads to no page unless a pattern of the site takes it.
 """
 
 import re

@@ -17,9 +17,8 @@ from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import UNITS_MS, format_duration, parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window, too_much
-from ratewindow.rules.rule import ALWAYS, ON_ERROR, ON_MISSING, check_hold, counts_always, parse_count_when, written
+from ratewindow.rules.rule import ALWAYS, ON_ERROR, ON_MISSING, check_hold, parse_count_when, written
 
-MODES = ("enforce", "shadow")
 LONGEST_MESSAGE = 300  # characters, as in the admin
 
 
@@ -60,31 +59,21 @@ class Options:
     count_when: str = ALWAYS
     hold: bool = False
     count_refused: bool = False
-    penalty_ms: int = 0
+    penalty: str | None = None
     status: int = 429
     message: str = ""
-
-    def __hash__(self) -> int:  # caches of rules are keyed by it
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(tuple(getattr(self, each.name) for each in fields(self)))
 
     @property
     def of_rule(self) -> dict[str, Any]:
         """The others, as fields of a row."""
         same = ("mode", "on_missing", "on_error", "count_when", "hold", "count_refused", "message")
-        penalty = timedelta(milliseconds=self.penalty_ms) if self.penalty_ms else None
+        penalty = timedelta(milliseconds=parse_duration(self.penalty)) if self.penalty else None
         return {**{name: getattr(self, name) for name in same}, "response_status": self.status, "penalty": penalty}
 
     @cached_property
     def given(self) -> dict[str, Any]:
         """What differs from the defaults, by keyword."""
-        said = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
-        if "penalty_ms" in said:
-            said["penalty"] = format_duration(said.pop("penalty_ms"))
-        return said
+        return {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
 
     @cached_property
     def words(self) -> str:
@@ -93,34 +82,19 @@ class Options:
 
     def windows(self, rate: str) -> tuple[Window, ...]:
         """The limits of a rate, each with these options. Raises ValueError."""
-        return windows(rate, self.algorithm, self.burst, self.buckets, self.aligned_to)
+        parsed = parse_rates(rate)
+        if self.algorithm == "sliding_window" and self.burst is self.buckets is None and not self.aligned_to:
+            return parsed
+        how = (self.algorithm, self.buckets, self.burst, self.aligned_to, settings.TIME_ZONE if self.aligned_to else "UTC")
+        made = tuple(Window(each.limit, each.period_ms, *how) for each in parsed)
+        if problem := too_much(made):
+            raise ValueError(f"rate {rate!r} has {problem}: give it fewer")
+        return made
 
 
 USUAL = Options()
 OF_LIMITS = ("algorithm", "burst", "buckets", "aligned_to")
-
-
-class _Seen:
-    """Whether any rate in code counts by the answer: guards then look for it."""
-
-    counts_by_answer = False
-
-
-seen = _Seen()
-
-
-def windows(
-    rate: str, algorithm: str = "sliding_window", burst: int | None = None, buckets: int | None = None, aligned_to: str = ""
-) -> tuple[Window, ...]:
-    """The limits of a rate, each with these options. Raises ValueError."""
-    parsed = parse_rates(rate)
-    if algorithm == "sliding_window" and burst is buckets is None and aligned_to == "":
-        return parsed
-    timezone = settings.TIME_ZONE if aligned_to else "UTC"
-    made = tuple(Window(each.limit, each.period_ms, algorithm, buckets, burst, aligned_to, timezone) for each in parsed)
-    if problem := too_much(made):
-        raise ValueError(f"rate {rate!r} has {problem}: give it fewer")
-    return made
+counts_by_answer = False  # whether any rate in code does: guards then look for it
 
 
 def said(window: Window) -> dict[str, Any]:
@@ -135,6 +109,7 @@ def parse_options(
 ) -> Options:
     """The options given by keyword, the others as `usual` has them. Raises TypeError for an unknown name, and ValueError for a
     bad value."""
+    global counts_by_answer
     if not given:
         return usual
     for name in given.keys() - known.__annotations__.keys():
@@ -142,11 +117,11 @@ def parse_options(
         raise TypeError(f"{of} has no argument {name!r}{f': did you mean {near[0]!r}?' if near else ''}")
     values = {**usual.given, **given}
     _check(values)
-    penalty = values.pop("penalty", None)
+    values["penalty"] = _penalty(values.get("penalty"))
     if "count_when" in values:
         values["count_when"] = written(values["count_when"])
-        seen.counts_by_answer = seen.counts_by_answer or not counts_always(values["count_when"])
-    return Options(**values, penalty_ms=_penalty_ms(penalty))
+        counts_by_answer = counts_by_answer or values["count_when"] != ALWAYS
+    return Options(**values)
 
 
 def parse_call(given: Mapping[str, Any], usual: Options, rate: Any) -> Options:
@@ -169,10 +144,7 @@ def _check(given: Mapping[str, Any]) -> None:
     for name, choices in _CHOICES.items():
         if name in given and given[name] not in choices:
             raise ValueError(f"{name} {given[name]!r} is unknown: write {' or '.join(map(repr, choices))}")
-    for name, value in given.items():
-        wanted = type(getattr(USUAL, name, None))  # of penalty, burst and buckets that of None: they are checked below
-        if wanted in _TYPES and not isinstance(value, wanted):
-            raise ValueError(f"{name} {value!r} has the wrong type: write {_TYPES[wanted]}")
+    check_types(given, USUAL)
     if not 400 <= given.get("status", USUAL.status) <= 599:
         raise ValueError(f"status {given['status']!r}: write a whole number from 400 to 599")
     if len(given.get("message", "")) > LONGEST_MESSAGE:
@@ -185,17 +157,29 @@ def _check(given: Mapping[str, Any]) -> None:
     check_hold(given.get("hold", False), condition)
 
 
-def _penalty_ms(penalty: Any) -> int:
+def check_types(given: Mapping[str, Any], usual: Any) -> None:
+    """Raise ValueError for a value of another type than `usual` has by that name, unless that is None."""
+    for name, value in given.items():
+        wanted = _type(getattr(usual, name, None))
+        if wanted is not None and _type(value) is not wanted:
+            raise ValueError(f"{name} {value!r} has the wrong type: write {_TYPES[wanted]}")
+
+
+def _type(value: Any) -> type | None:
+    return next((each for each in _TYPES if isinstance(value, each)), None)
+
+
+def _penalty(penalty: Any) -> str | None:
     if penalty is None:
-        return 0
+        return None
     try:
         penalty_ms = parse_duration(penalty)
     except ValueError as error:
         raise ValueError(f"penalty: {error}") from None
     if penalty_ms > MOST_UNIT_MS:
         raise ValueError(f"penalty {penalty} is too long to be counted: write at most {MOST_UNIT_MS // DAY_MS}d")
-    return penalty_ms
+    return format_duration(penalty_ms)
 
 
-_TYPES = {str: "text", bool: "True or False", int: "a whole number"}
-_CHOICES = {"mode": MODES, "on_missing": ON_MISSING, "on_error": ON_ERROR}
+_TYPES = {str: "text", bool: "True or False", int: "a whole number"}  # a bool is an int, too
+_CHOICES = {"mode": ("enforce", "shadow"), "on_missing": ON_MISSING, "on_error": ON_ERROR}

@@ -43,11 +43,6 @@ def written(text: str) -> str:
     return ",".join(_words(text))
 
 
-def counts_always(text: str) -> bool:
-    """Whether every request counts."""
-    return _words(text) == [ALWAYS]
-
-
 def _words(text: str) -> list[str]:
     return [word for word in re.split(r"[\s,]+", text.lower()) if word]
 
@@ -218,24 +213,13 @@ def check_pattern(applies_to: str, pattern: str) -> None:
 
 def check_hold(hold: bool, count_when: str) -> None:
     """Raise ValueError if units are held for a response that cannot change what counts."""
-    if hold and counts_always(count_when):
+    if hold and written(count_when) == ALWAYS:
         raise Problem("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
 
 
 def parse_methods(text: str) -> frozenset[str]:
-    """``"POST, put"`` as methods in capitals. Raises ValueError."""
-    methods = [part.upper() for part in re.split(r"[\s,]+", text) if part]
-    for method in methods:
-        if not re.fullmatch(r"[A-Z-]{1,20}", method):
-            raise Problem("{method!r} is not an HTTP method: write for example POST or GET,HEAD", method=method)
-        if method in ("ALL", "ANY"):
-            raise Problem("{method!r} is not an HTTP method: leave methods empty for all of them", method=method)
-    return frozenset(methods)
-
-
-def check_methods(text: str) -> frozenset[str]:
-    """`parse_methods`, which also raises ValueError for a method that is not registered, and names the nearest one."""
-    methods = parse_methods(text)
+    """``"POST, put"`` as methods in capitals. Raises ValueError for one that is not registered, and names the nearest one."""
+    methods = frozenset(part.upper() for part in re.split(r"[\s,]+", text) if part)
     for method in sorted(methods - KNOWN_METHODS):
         near = difflib.get_close_matches(method, _USUAL_METHODS, n=1) or ["POST"]
         raise Problem("{method!r} is not a registered HTTP method: did you mean {near}?", method=method, near=near[0])

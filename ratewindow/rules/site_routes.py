@@ -136,8 +136,8 @@ def listed_by(shown: type, given: Mapping[str, Any], name: str) -> list[type]:
 MARK = "_ratewindow_limit_"
 
 
-class Place(NamedTuple):
-    """The place of a limit: the class, its method, and the position among several limits on that method."""
+class LimitedMethod(NamedTuple):
+    """Where a limit is: the class, its method, and the position among several limits on that method."""
 
     view: type
     method: str
@@ -159,9 +159,9 @@ def owner(view: Any) -> type | None:
     return None
 
 
-def place(view: type, mark: str) -> Place | None:
-    """The place of the limit with this mark, among those of the class and its bases."""
-    return next((place for place, found, _ in _marked(view) if found == mark), None)
+def limited_method(view: type, mark: str) -> LimitedMethod | None:
+    """Where the limit with this mark is, among those of the class and its bases."""
+    return next((method for method, found, _ in _marked(view) if found == mark), None)
 
 
 def limits_on(method: Any) -> list[Any]:
@@ -169,16 +169,16 @@ def limits_on(method: Any) -> list[Any]:
     return [value for name, value in getattr(method, "__dict__", {}).items() if name.startswith(MARK)]
 
 
-def limited_methods() -> Iterator[tuple[Place, Any]]:
+def limited_methods() -> Iterator[tuple[LimitedMethod, Any]]:
     """Every limit on a method of the URLconf's views, or of models, which may serve themselves as pages; with the value of
     its mark."""
     found = (class_behind(way.callback) for way in ways_of(get_resolver()))
     for view in dict.fromkeys([*(view for view, _ in filter(None, found)), *apps.get_models()]):
-        yield from ((place, value) for place, _, value in _marked(view))
+        yield from ((method, value) for method, _, value in _marked(view))
 
 
-def _marked(view: type) -> Iterator[tuple[Place, str, Any]]:
-    """Place, mark and value of each limit, from the class to its bases; of several on one method the innermost first."""
+def _marked(view: type) -> Iterator[tuple[LimitedMethod, str, Any]]:
+    """Method, mark and value of each limit, from the class to its bases; of several on one method the innermost first."""
     lineage = view.__mro__
     for depth, each in enumerate(lineage):
         for name, method in vars(each).items():
@@ -188,7 +188,7 @@ def _marked(view: type) -> Iterator[tuple[Place, str, Any]]:
             inherited = next((vars(base)[name] for base in lineage[depth + 1 :] if name in vars(base)), None)
             own = [mark for mark in reversed(marks) if mark not in getattr(inherited, "__dict__", ())]
             for position, mark in enumerate(own, 1):
-                yield Place(each, name, position), mark, vars(method)[mark]
+                yield LimitedMethod(each, name, position), mark, vars(method)[mark]
 
 
 class Doubt(NamedTuple):
@@ -199,7 +199,7 @@ class Doubt(NamedTuple):
 
 def doubts(rule: Rule) -> Iterator[Doubt]:
     """What is doubtful about this rule. One for a prefix or a regular expression may be for pages that do not exist."""
-    if rule.applies_to == "named" and rule.name not in code_rates.names() and not code_rates.is_used(rule.name):
+    if rule.applies_to == "named" and rule.name not in code_rates.load_names() and not code_rates.is_used(rule.name):
         text = gettext("No view of the site names rule %r, so no request meets it, unless a call such as hit does.")
         remedy = gettext("Choose what it applies to, or decorate a view with @ratelimit(%r).")
         yield Doubt("unnamed", text % rule.name, remedy % rule.name)

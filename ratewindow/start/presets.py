@@ -32,7 +32,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Place:
+class Target:
     """Where a kind is on this site, and in which field a login sends the name that it tries, if that is known."""
 
     applies_to: str
@@ -48,7 +48,7 @@ class Kind:
     title: Any  # lazy texts
     why: Any
     rate: str  # unless it has parts
-    find: Callable[[Sequence[Route]], Iterator[Place]]
+    find: Callable[[Sequence[Route]], Iterator[Target]]
     fields: Mapping[str, Any] = field(default_factory=dict)
     parts: Sequence[Part] = ()
 
@@ -56,20 +56,20 @@ class Kind:
 def _named(kind: str, name_of: Callable[[Route], NameField | None] = lambda route: None) -> Any:
     """A finder of routes by their view, name or path, each by itself; those of the admin last."""
 
-    def find(known: Sequence[Route]) -> Iterator[Place]:
+    def find(known: Sequence[Route]) -> Iterator[Target]:
         for route in sorted(filter(partial(is_for, kind), known), key=lambda route: "admin" in route.way.namespaces):
             if route.name:
-                yield Place("route", route.name, name_of(route))
+                yield Target("route", route.name, name_of(route))
             elif route.is_whole:
-                yield Place("path", route.path, name_of(route))
+                yield Target("path", route.path, name_of(route))
 
     return find
 
 
-def _apis(known: Sequence[Route]) -> Iterator[Place]:
+def _apis(known: Sequence[Route]) -> Iterator[Target]:
     """The paths up to ``/api/``."""
     prefixes = Counter(begin[0] for route in known if (begin := _API.match(route.path)) and "<" not in begin[0])
-    yield from (Place("prefix", prefix) for prefix, _ in prefixes.most_common(MOST_PREFIXES))
+    yield from (Target("prefix", prefix) for prefix, _ in prefixes.most_common(MOST_PREFIXES))
 
 
 _LOGINS = (
@@ -149,7 +149,7 @@ KINDS = (
             "to this admin."
         ),
         "600/m",
-        lambda known: iter([Place("all", "")]),
+        lambda known: iter([Target("all", "")]),
     ),
 )
 
@@ -190,7 +190,7 @@ class Group:
 def groups() -> list[Group]:
     """The ready rules for this site, each under a name that neither a rule nor code has."""
     rows = list(RateRule.objects.all())
-    taken = {row.name for row in rows} | code_rates.names() | set(code_rates.uses())
+    taken = {row.name for row in rows} | code_rates.load_names() | set(code_rates.uses())
     return [group for kind in KINDS if (group := _group(kind, taken, _used(kind, rows))).found]
 
 
@@ -212,16 +212,16 @@ def _used(kind: Kind, rows: Sequence[RateRule]) -> Used:
 
 
 def _group(kind: Kind, taken: set[str], used: Used) -> Group:
-    places = {(place.applies_to, place.pattern): place for place in reversed([*kind.find(routes())])}
-    presets = [preset for place in reversed(places.values()) for preset in _presets(kind, place)]
+    targets = {(target.applies_to, target.pattern): target for target in reversed([*kind.find(routes())])}
+    presets = [preset for target in reversed(targets.values()) for preset in _presets(kind, target)]
     return Group(kind, [_with_free_name(preset, taken, used) for preset in presets])
 
 
-def _presets(kind: Kind, place: Place) -> Iterator[Preset]:
-    fields = {"key": "ip", **kind.fields, "applies_to": place.applies_to, "pattern": place.pattern}
+def _presets(kind: Kind, target: Target) -> Iterator[Preset]:
+    fields = {"key": "ip", **kind.fields, "applies_to": target.applies_to, "pattern": target.pattern}
     for part in kind.parts or [Part("", fields["key"], kind.rate, kind.why)]:
-        if place.name or "{name}" not in part.key:
-            of_part = {**fields, **_clients(part, place.name), "description": str(part.why)}
+        if target.name or "{name}" not in part.key:
+            of_part = {**fields, **_clients(part, target.name), "description": str(part.why)}
             yield Preset(kind.name, kind.name, part.rate, of_part, part.name)
 
 

@@ -27,7 +27,10 @@ MOST_PROOF = 64
 PROBE_S = 0.25
 MOST_PAUSE_S = 1.5  # before the next trial of a server that failed its last one
 MOST_RELAPSES = 8  # failed trials in a row that are counted
-
+# An error reply that opened the breaker while a probe works is suspected to concern some calls only: a permission that the script
+# of one rule needs, for example. It is no outage if it is met again so soon after the probe, and as long as it is met again.
+SUSPECTED_S = 3.0
+PARTIAL_S = 60.0
 
 _ALL = (1 << LAST) - 1
 
@@ -91,27 +94,6 @@ class Trial:
         return self.passed and (enough or now_s - max(self._began_s, self._failed_s) >= STALE_S)
 
 
-class Partial:
-    """Faults that the server answers to some calls only, while a probe works: a permission that the script of one rule needs,
-    for example. They are no outage as long as they are met again and again."""
-
-    SUSPECTED_S = 3.0
-    KEPT_S = 60.0
-
-    def __init__(self) -> None:
-        self._until_s: dict[str, float] = {}
-
-    def suspect(self, fault: str, now_s: float) -> None:
-        self._until_s[fault] = now_s + self.SUSPECTED_S
-
-    def has(self, fault: str, now_s: float) -> bool:
-        until_s = self._until_s.pop(fault, 0.0)
-        if now_s > until_s:
-            return False
-        self._until_s[fault] = now_s + self.KEPT_S
-        return True
-
-
 class State(NamedTuple):
     """The state of a breaker. `open` lasts until a trial has passed; `since_s` is in seconds since the epoch, None if it never
     was open."""
@@ -155,7 +137,8 @@ class Breaker:
         self.open = False
         self.cause = ""  # of the last failure, such as store:timeout
         self.counts_answers = False  # False where nothing has failed, which costs a request one look
-        self._failures, self._partial = Failures(), Partial()
+        self._failures = Failures()
+        self._partial_until_s: dict[str, float] = {}  # by fault
         self._trial: Trial | None = None
         self._suspect = ""  # the fault that opened it, if the server may answer it to some calls only
         self._relapses = 0  # failed trials in a row
@@ -169,10 +152,8 @@ class Breaker:
             return State(self.server, is_open, self._since_s, self.cause)
 
     def succeeded(self) -> None:
-        if self.counts_answers:
-            self._answered()
-
-    def _answered(self) -> None:
+        if not self.counts_answers:
+            return
         with self._lock:
             if self.open:  # the call began before it opened
                 return
@@ -188,7 +169,8 @@ class Breaker:
                 self.cause = f"store:{fault}"
                 return
             self.counts_answers, trial = True, self._trial
-            if self._partial.has(fault, now_s):
+            if now_s <= self._partial_until_s.get(fault, 0.0):
+                self._partial_until_s[fault] = now_s + PARTIAL_S
                 if trial is not None:
                     trial.add_partial(now_s)
                 return
@@ -248,7 +230,7 @@ class Breaker:
             if not self.open:  # reset meanwhile
                 return
             if self._suspect:
-                self._partial.suspect(self._suspect, self._clock_s())
+                self._partial_until_s[self._suspect] = self._clock_s() + SUSPECTED_S
             self._trial, self.counts_answers, self.open = Trial(self._relapses, self._clock_s()), True, False
 
     def _advance(self, step: Callable[[Trial], object]) -> bool:

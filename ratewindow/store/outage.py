@@ -66,13 +66,8 @@ def failures_by_cause() -> dict[str, int]:
 
 
 def open_breakers() -> list[State]:
-    """One, or on a cluster one for each server that is down."""
+    """Those of the servers that are down, which they have logged: of one, or on a cluster of each."""
     return [each for each in (breaker.state, *stores.shards.states) if each.open]
-
-
-def is_known() -> bool:
-    """Whether a server is down, which its breaker has logged."""
-    return bool(open_breakers())
 
 
 def forget_failures(_: State) -> None:

@@ -57,17 +57,17 @@ def warnings(store: dict[str, Any]) -> list[str]:
     return [text % store["eviction_policy"]] if evicts(store) else []
 
 
-# Each command with arguments that change nothing: `KEY` is a string, so commands for other types fail by its type, which Redis
-# checks after the permission.
+# Each command with arguments that change nothing. The first one makes `KEY` a string, so commands for other types fail by its
+# type, which Redis checks after the permission.
 _KEY = "KEY"
 COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "set": (_KEY, "1", "PX", "5000"),
     # decisions and refunds
     "evalsha": ("0" * 40, "0"),
     "eval": ("return 1", "0"),
     # what the scripts do
     "time": (),
     "get": (_KEY,),
-    "set": (_KEY, "1", "PX", "5000"),
     "del": (f"{_KEY}:none",),
     "pexpire": (_KEY, "5000"),
     "setrange": (f"{_KEY}:none", "0", ""),
@@ -112,13 +112,12 @@ def lacking(master: redis.Redis) -> list[str]:
 
 
 def _missing(connection: redis.Redis, scratch: str) -> Iterator[str]:
-    calls = [(name, [word.replace(_KEY, scratch) for word in COMMANDS[name]]) for name in COMMANDS]
-    calls.sort(key=lambda each: each[0] != "set")
+    calls = [(name, [word.replace(_KEY, scratch) for word in words]) for name, words in COMMANDS.items()]
     calls.append(("get", [state_keys.token()]))  # a key that is not a client's state
     for name, arguments in calls:
         try:
-            connection.execute_command(name.upper().replace("|", " "), *arguments)
+            connection.execute_command(name.upper(), *arguments)
         except ResponseError as error:  # other errors mean that it is permitted: a wrong type, or a slot elsewhere
             message = str(error).lower()
             if "no permissions" in message:
-                yield f"+{name}" if f"'{name.partition('|')[0]}" in message else f"~{conf.current().key_prefix}:*"
+                yield f"+{name}" if f"'{name}" in message else f"~{conf.current().key_prefix}:*"

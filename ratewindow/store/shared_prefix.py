@@ -86,20 +86,16 @@ def _others() -> list[tuple[int, str]]:
 
 
 def fingerprint() -> str:
-    """Tells two sites apart that use one prefix."""
-    return digest(f"{django_settings.SECRET_KEY} {database_address()}", 12)
+    """Tells two sites apart that use one prefix. Of the database by its settings, since a process may start while it is down."""
+    held = database()
+    given, name = held.settings_dict, str(held.settings_dict["NAME"] or "")
+    place = f"{held.vendor} {given['HOST']} {given['PORT']} {os.path.realpath(name) if held.vendor == 'sqlite' else name}"
+    return digest(f"{django_settings.SECRET_KEY} {place}", 12)
 
 
 def database() -> Any:
     """The connection to the rules, which need not be open. By the router for writing: for reading it may choose any replica."""
     return connections[router.db_for_write(apps.get_model("ratewindow", "RateRule"))]
-
-
-def database_address() -> str:
-    """Its address by the settings: without a query, since a process may start while it is down."""
-    held = database()
-    given, name = held.settings_dict, str(held.settings_dict["NAME"] or "")
-    return f"{held.vendor} {given['HOST']} {given['PORT']} {os.path.realpath(name) if held.vendor == 'sqlite' else name}"
 
 
 def _server() -> str:

@@ -25,7 +25,7 @@ all minutes and their index, which are written in one transaction.
 from functools import cache, lru_cache
 
 from ratewindow import conf
-from ratewindow.limiter.keys import LAYOUT, MOST_REMEMBERED, digest, identity_tag
+from ratewindow.limiter.keys import LAYOUT, digest, identity_tag
 from ratewindow.limiter.types import Window
 
 LOCK_TAG = digest(f"{LAYOUT} lock", 6)
@@ -91,15 +91,10 @@ def lock_name(rule: str, is_beside: bool) -> str:
     return f":s:{rule_tag(rule, is_beside)}{LOCK_TAG}:"
 
 
-def client_tag(identity: str) -> str:
-    """The end of a state's key: a digest that cannot be made without the newest pepper."""
-    # Long identities are what somebody sends to fill the memory.
-    return remembered_tag(identity) if len(identity) <= MOST_REMEMBERED else identity_tag(identity, _secret())
-
-
 @lru_cache(maxsize=4096)
-def remembered_tag(identity: str) -> str:
-    """`client_tag` of an identity that is no longer than `MOST_REMEMBERED`."""
+def client_tag(identity: str) -> str:
+    """The end of a state's key: a digest that cannot be made without the newest pepper. Identities longer than `MOST_REMEMBERED`
+    are what somebody sends to fill the memory: of these call `client_tag.__wrapped__`."""
     return identity_tag(identity, _secret())
 
 
@@ -130,4 +125,4 @@ def _secret_of(pepper: str) -> bytes:
 def forget_secret() -> None:
     """Read the pepper again: a test has changed it."""
     _secret.cache_clear()
-    remembered_tag.cache_clear()
+    client_tag.cache_clear()

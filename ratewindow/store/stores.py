@@ -89,32 +89,26 @@ async def answered(answer: Any) -> Any:
 def probe() -> None:
     """Raise as a decision would. By a write, since a server that is full or read-only answers PING. Of a cluster only the slots
     are asked for: its servers have breakers of their own."""
-    if (cluster := _cluster()) is not None:
-        cluster.renew()
+    probed: Any = store()
+    if hasattr(probed, "renew"):
+        probed.renew()
         return
-    probed, key = store(), state_keys.probe()
-    check = Check("probe", (Window(1_000_000, 1000),), (key,))
+    check = Check("probe", (Window(1_000_000, 1000),), (state_keys.probe(),))
     _probe(lambda: probed.run([check], "hit"))
 
 
 def probe_all() -> None:
     """`probe`, and on a cluster each of its servers, too."""
     probe()
-    if (cluster := _cluster()) is not None:
-        for server in cluster.servers():
-            _probe_shard(server)
-
-
-def _cluster() -> "ClusterStore | None":
-    """The store for threads, if it is on a Cluster."""
-    found: Any = store()
-    return found if hasattr(found, "servers") else None
+    probed: Any = store()
+    for server in probed.servers() if hasattr(probed, "servers") else ():
+        _probe_shard(server)
 
 
 def _probe_shard(server: str) -> None:
-    if (probed := _cluster()) is not None:
-        probed.renew()  # a replica may have taken over, and then nothing of ours is here
-        _probe(lambda: probed.probe(server, state_keys.probe()))
+    cluster: Any = store()
+    cluster.renew()  # a replica may have taken over, and then nothing of ours is here
+    _probe(lambda: cluster.probe(server, state_keys.probe()))
 
 
 def _probe(call: Callable[[], object]) -> None:

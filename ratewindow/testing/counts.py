@@ -82,13 +82,6 @@ class fresh_counts(TestContextDecorator):  # noqa: N801  named as Django's overr
             setattr(cls, name, self(getattr(cls, name)))
         return cls
 
-    def decorate_callable(self, func: Any) -> Any:
-        """Decorate a function, whose body runs before it returns."""
-        if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-            block = f"`with {type(self).__name__}(...):`"
-            raise TypeError(f"{func.__qualname__} is a generator function: write {block} in its body")
-        return super().decorate_callable(func)
-
 
 class FreshCountsRunner(DiscoverRunner):
     """Django's test runner with `fresh_counts` for each test: ``TEST_RUNNER = "ratewindow.testing.FreshCountsRunner"``.
@@ -164,11 +157,10 @@ def _of_site(name: str, rate: str) -> rule.Rule:
 def _in_code(name: str) -> rule.Rule | None:
     """The rule that a view names or defines; imports the URLconf if no view with this name is known."""
     if name not in code_rates.uses() and getattr(settings, "ROOT_URLCONF", None):
-        code_rates.names()
-    uses = sorted(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place))
-    if not uses:
+        code_rates.load_names()
+    use = min(code_rates.uses().get(name, ()), key=lambda use: (use.rate is None, use.place), default=None)
+    if use is None:
         return None
-    use = uses[0]
     return code_rates.rule(name) or code_rates.rule_of(name, "", use.key or "ip", use.methods, use.normalise, use.options)
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _code(monkeypatch: pytest.MonkeyPatch) -> None:
-    code_rates.names()
+    code_rates.load_names()
     monkeypatch.setattr(code_rates, "_uses", {})
 
 

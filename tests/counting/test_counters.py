@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 import redis
@@ -11,7 +12,7 @@ from django.test import override_settings
 from ratewindow.counting import minutes, sums
 from ratewindow.counting.counters import Counters, counters
 from ratewindow.counting.sums import Sums
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients, state_keys
 from tests.support.doors import decorated, statuses
 from tests.support.made_counts import NOW_MINUTE, NOW_S, decision
@@ -51,17 +52,17 @@ def test_a_request_counts_once_for_each_rule_it_met(process):
 
 
 def test_what_was_decided_without_the_store_is_counted_as_such_too(process):
-    process.record([decision("login", "passed", "store")])
-    process.record([decision("login", "refused", "store")])
+    for outcome in ("passed", "refused"):
+        process.record([replace(decision("login", outcome, "store"), cause="store:timeout")])
     process.flush()
-    assert in_redis() == {"login": Sums(passed=1, refused=1, fallback=2, reasons={"store": 1})}
+    assert in_redis() == {"login": Sums(passed=1, refused=1, fallback=2, reasons={"store": 1, "store:timeout": 2})}
 
 
 def test_refusals_are_counted_by_reason_and_what_failed_by_its_class(process):
     for reason in ("limit", "limit", "penalty", "block", "cost", "missing"):
         process.record([decision("login", "refused", reason)])
-    process.record([Decision(rule="login", reason="store", cause="store:timeout")])
-    process.record([Decision(False, rule="login", reason="limit", outcome="refused", cause="store:oom")])  # by its share
+    process.record([RuleDecision(rule="login", reason="store", cause="store:timeout")])
+    process.record([RuleDecision(False, rule="login", reason="limit", outcome="refused", cause="store:oom")])  # by its share
     process.record([decision("login", "would_refuse", "limit")])
     process.note("login", "function:cost")
     process.flush()
@@ -80,7 +81,7 @@ def test_different_reasons_are_bounded(process):
 
 def test_how_long_the_store_took_is_counted_where_it_was_asked(process):
     for took_s in (0.000_1, 0.000_1, 0.05, 0.0):
-        process.record([Decision(rule="login", took_s=took_s)])
+        process.record([RuleDecision(rule="login", took_s=took_s)])
     process.flush()
     assert in_redis()["login"].latency == {"0.128": 2, "65.5": 1}
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from benchmarks.machine import described as machine_described
 from benchmarks.tables import table
+from tests.faults.catalogue import FAULTS
 from tests.faults.ground import Ground, ground
 from tests.faults.soak import LIMIT, PERIOD_S, Soaked, soak
 from tests.serving.servers import CHECKOUT
@@ -93,13 +94,15 @@ def described(told: Soaked, seed: int, site: Ground) -> str:
     lasted_s = max(sample.answered_s for sample in told.samples) - told.began_s
     promised = [(bar.promise, bar.seen, "holds" if bar.holds else "MISSED") for bar in bars(told, site)]
     spans_s = [one.healed_s - one.began_s for one in told.rounds]
-    names = "; ".join(dict.fromkeys(one.name for one in told.rounds))
+    names = dict.fromkeys(one.name for one in told.rounds)
+    listed = f"{len(names.keys() & FAULTS)} of the {len(FAULTS)} [faults](faults.md)"
+    also = "; ".join(name for name in names if name not in FAULTS)
     return "\n".join(
         [
             INTRODUCTION,
             f"{machine} {lasted_s:.0f} s, `TIMEOUT` {TIMEOUT}, seed {seed}.\n",
             table([("promise", "seen", ""), *promised]) + "\n",
-            f"What happened, each for {min(spans_s):.1f} to {max(spans_s):.1f} s: {names}.\n",
+            f"What happened, each for {min(spans_s):.1f} to {max(spans_s):.1f} s: {listed}; {also}.\n",
         ]
     )
 

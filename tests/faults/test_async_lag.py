@@ -35,7 +35,7 @@ def test_a_view_that_blocks_the_loop_for_longer_than_the_limit_ends_no_decision(
         # Every fiftieth blocks, so that the others are blocked at each stage: before they ask, asking, and answered.
         views = [blocking_view if number % 50 == 5 else view for number in range(200)]
         await asyncio.gather(*(each(request) for each, request in zip(views, requests, strict=True)))
-        return [request.ratewindow.cause for request in requests]  # type: ignore[attr-defined]
+        return [request.ratewindow.deciding.cause for request in requests]  # type: ignore[attr-defined]
 
     with site_on(redis_url, LIMIT):
         assert asyncio.run(crowd()) == [""] * 200
@@ -51,7 +51,7 @@ def test_a_view_that_blocks_while_a_pipeline_is_on_its_way_ends_it_no_sooner(red
             await asyncio.sleep(0)  # it is on its way
             time.sleep(BLOCKED_S)
             await asked
-            causes.append(request.ratewindow.cause)  # type: ignore[attr-defined]
+            causes.append(request.ratewindow.deciding.cause)  # type: ignore[attr-defined]
         return causes
 
     with site_on(redis_url, LIMIT):

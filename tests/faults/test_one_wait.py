@@ -13,7 +13,7 @@ import ratewindow
 from ratewindow import ratelimit
 from ratewindow.counting.counters import counters
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, RuleDecision
 from ratewindow.request import prepare
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
@@ -136,9 +136,9 @@ def test_an_error_that_comes_at_once_keeps_no_other_rule_from_being_counted(
 
 def test_a_fault_of_one_client_keeps_nobody_from_asking() -> None:
     for cause in ("store:wrongtype", "store:script", "store:internal"):
-        assert prepare.waited(Decision(rule="one", reason="store", cause=cause, took_s=60.0)) == ""
-    assert prepare.waited(Decision(rule="one", reason="store", cause="store:timeout", took_s=60.0)) == "store:timeout"
-    assert prepare.waited(Decision(rule="one", took_s=60.0)) == ""
+        assert prepare.waited(RuleDecision(rule="one", reason="store", cause=cause, took_s=60.0)) == ""
+    assert prepare.waited(RuleDecision(rule="one", reason="store", cause="store:timeout", took_s=60.0)) == "store:timeout"
+    assert prepare.waited(RuleDecision(rule="one", took_s=60.0)) == ""
 
 
 @is_async

@@ -33,7 +33,7 @@ def test_a_way_that_loses_every_second_answer_is_soon_not_waited_for(
             assert outage.breaker.open
             assert causes[: 2 * PART].count("") >= PART - 1
             assert set(causes[2 * PART :]) == {"store:timeout"}
-        assert overview.status()["summary"].startswith("Redis silent since")
+        assert overview.status()["summary"].startswith("Redis unavailable (timeout) since")
     assert said(caplog, "does not answer") == said(caplog, "some decisions about faults fail (timeout)") == 1
 
 

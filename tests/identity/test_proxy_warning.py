@@ -12,7 +12,7 @@ from ratewindow.identity.address import MOSTLY, SAMPLE, client_address
 
 @pytest.fixture(autouse=True)
 def _like_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("watching", True), ("_sample", address._Sample()), ("warnings", [])):
+    for name, value in (("watching", True), ("_sample", []), ("warnings", [])):
         monkeypatch.setattr(address, name, value)
 
 
@@ -48,7 +48,7 @@ def test_the_last_request_may_be_of_another_kind() -> None:
 
 
 def test_threads_may_count_past_the_sample() -> None:
-    address._sample.seen = SAMPLE
+    address._sample += [("", "10.0.0.1")] * SAMPLE
     visits(MOSTLY, HTTP_X_FORWARDED_FOR="203.0.113.{n}")
     assert not address.watching
 
@@ -83,4 +83,4 @@ def test_after_the_sample_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) 
 
 def test_requests_that_nobody_has_sent_are_in_no_sample() -> None:
     visits(**{address.SUPPOSED: "1"})
-    assert (address._sample.seen, address.watching) == (0, True)
+    assert (address._sample, address.watching) == ([], True)

@@ -10,7 +10,7 @@ from django.test import RequestFactory
 from hypothesis import given, strategies as st
 
 from ratewindow.identity import recipe
-from ratewindow.identity.recipe import _NAMED, _UNNAMED
+from ratewindow.identity.recipe import _UNNAMED, TEXTS
 from ratewindow.identity.request_attributes import load_user
 from ratewindow.store import state_keys
 from tests.support.doors import decorated, get, statuses
@@ -151,5 +151,5 @@ def test_without_the_header_clients_count_by_address_and_not_each_request_anew()
 def test_every_key_is_in_the_docs() -> None:
     told = (Path(__file__).parents[2] / "docs" / "developers" / "keys.md").read_text()
     rows = [line.split("|")[1] for line in told.splitlines() if line.startswith("| `")]
-    for key in [*_UNNAMED, *(f"{kind}:{'CLAIM' if kind == 'jwt' else 'NAME'}" for kind in _NAMED)]:
+    for key in [*_UNNAMED, *(f"{kind}:{'CLAIM' if kind == 'jwt' else 'NAME'}" for kind in TEXTS)]:
         assert any(f"`{key}`" in row for row in rows), key

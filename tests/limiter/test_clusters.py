@@ -79,7 +79,7 @@ def test_a_refusal_costs_the_others_nothing_and_one_round(store: Interrupted) ->
     store.ask(ip, user)
     refused = store.ask(ip, user)
     assert (refused.allowed, refused.rule, refused.reason) == (False, "user", "limit")
-    assert [part.outcome for part in refused.parts] == ["other", "refused"]
+    assert [part.outcome for part in refused.decisions] == ["other", "refused"]
     assert store.rounds == [["look", "look"]]
     assert remaining(store, ip) == 4
 
@@ -111,9 +111,9 @@ def test_who_loses_the_race_for_the_last_unit_gives_back_what_the_others_charged
     refused = store.ask(ip, user, shadow, counting)
     assert store.rounds[0] == ["look"] * 3 and store.rounds[1:] == [["hit"] * 4, ["refund"] * 2]
     assert (refused.allowed, refused.rule) == (False, "user")
-    assert [part.outcome for part in refused.parts] == ["other", "refused", "other", "other"]
+    assert [part.outcome for part in refused.decisions] == ["other", "refused", "other", "other"]
     assert (remaining(store, ip), remaining(store, shadow), remaining(store, counting)) == (5, 5, 4)
-    assert [part.windows[0].charged_at_ms >= 0 for part in refused.parts] == [False, False, False, True]
+    assert [part.windows[0].charged_at_ms >= 0 for part in refused.decisions] == [False, False, False, True]
 
 
 def test_a_request_that_was_refused_stays_refused_though_room_is_made_meanwhile(store: Interrupted) -> None:
@@ -137,7 +137,7 @@ def test_force_charge_refund_and_reset_reach_every_slot(store: Interrupted) -> N
     forced = [store.ask(ip, user, what="force") for _ in range(3)][-1]
     assert forced.allowed and forced.forced and store.rounds == [["force", "force"]]
     assert remaining(store, ip) == 2
-    store.refund(forced.refunds(1))
+    store.refund([refund for part in forced.decisions for refund in part.refunds(1)])
     assert remaining(store, ip) == 3
     store.reset([*ip.keys, *user.keys])
     assert (remaining(store, ip), remaining(store, user)) == (5, 1)

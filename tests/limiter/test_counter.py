@@ -69,13 +69,6 @@ def test_it_needs_neither_django_nor_a_server() -> None:
     assert told.stdout == "3 False\n"
 
 
-def test_cleared_it_counts_from_nothing(store: Store, clock: Clock) -> None:
-    counter = SlidingCounter("1m", store=store, clock_ms=clock)
-    counter.add(7)
-    counter.clear()
-    assert (counter.get(), counter.add(2)) == (0, 2)
-
-
 def test_large_amounts_over_long_periods_are_exact(store: Store, clock: Clock) -> None:
     counter = SlidingCounter("52w", store=store, clock_ms=clock)
     for _ in range(3):
@@ -111,10 +104,6 @@ async def test_asynchronous_callers_share_it_with_synchronous_ones(redis_url: st
         assert await counter.aget() == 4
         with pytest.raises(TypeError, match="begin with an a"):
             counter.get()
-        with pytest.raises(TypeError, match="begin with an a"):
-            counter.clear()
-        await counter.aclear()
-        assert await counter.aget() == 0
     in_memory = SlidingCounter("1h", store=MemoryStore())
     assert (await in_memory.aadd(2), await in_memory.aget()) == (2, 2)
 

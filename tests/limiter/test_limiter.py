@@ -393,6 +393,6 @@ def test_without_a_clock_of_its_own_the_limiter_uses_the_servers() -> None:
 def test_a_decision_is_shown_by_what_it_says_and_not_by_all_it_holds() -> None:
     limiter = Limiter(MemoryStore(), clock_ms=lambda: 1_000_000)
     allowed, refused = (limiter.hit("user:42", [Window(1, period_ms=60_000)]) for _ in range(2))
-    assert repr(allowed).startswith("Decision(allowed=True, limit=1, remaining=0, ") and "windows" not in repr(allowed)
+    assert repr(allowed).startswith("RuleDecision(allowed=True, limit=1, remaining=0, ") and "windows" not in repr(allowed)
     assert "allowed=False" in repr(refused) and f"retry_after={refused.retry_after!r}" in repr(refused)
     assert max(len(repr(allowed)), len(repr(refused))) < 200

@@ -24,15 +24,16 @@ class TestDefine:
         assert [str(each) for each in row.windows.all()] == ["5 in 1m", "20 in 1h"]
 
     def test_it_has_the_options_of_a_rate_in_code(self) -> None:
-        row, _ = RateRule.objects.define("export", "5/m", algorithm="token_bucket", burst=20, status=503)
+        row, _ = RateRule.objects.define("export", "5/m", algorithm="token_bucket", burst=20, response_status=503)
         (window,) = row.windows.all()
         assert (window.algorithm, window.burst, window.buckets, row.response_status) == ("token_bucket", 20, None, 503)
         (usual,) = RateRule.objects.define("usual", "5/m", algorithm="sliding_log")[0].windows.all()
         assert (usual.algorithm, usual.burst, usual.buckets, usual.aligned_to) == ("sliding_log", None, None, "")
         with pytest.raises(ValueError, match="sliding_window has none"):
             RateRule.objects.define("wrong", "5/m", burst=20)
-        with pytest.raises(ValueError, match="status is another name of response_status: give one of them"):
-            RateRule.objects.define("wrong", "5/m", status=429, response_status=503)
+        for field, bad in {"cost": 1.5, "enforce_percent": True, "message": None, "description": 5}.items():
+            with pytest.raises(ValueError, match=f"{field} {bad!r} has the wrong type: write "):
+                RateRule.objects.define("wrong", "5/m", **{field: bad})
 
     def test_it_leaves_alone_what_people_have_edited(self) -> None:
         RateRule.objects.define("login", "5/m", key="user")
@@ -96,7 +97,7 @@ class TestDefine:
                 "'/caf%C3%A9/' is percent-encoded, and paths are compared decoded: write /café/",
             ),
             ("login", "5/m", {"pattern": "/a"}, "a rule of this kind has no pattern"),
-            ("login", "5/m", {"methods": "P0ST"}, "'P0ST' is not an HTTP method"),
+            ("login", "5/m", {"methods": "P0ST"}, "'P0ST' is not a registered HTTP method"),
             ("login", "5/m", {"path": "/" + "x" * 300}, "rule 'login': pattern: Ensure this value has at most 255 characters"),
         ],
     )

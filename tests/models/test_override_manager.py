@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from ratewindow.models import Override
-from ratewindow.models.overrides import KEPT, MOST_DURATION, after
+from ratewindow.models.overrides import MOST_DURATION, after
 from ratewindow.overrides.subjects import parse_subject
 
 pytestmark = pytest.mark.django_db
@@ -26,26 +26,17 @@ def test_what_is_in_force_has_begun_and_not_ended() -> None:
     assert clients(Override.objects.in_force(now + timedelta(hours=2))) == ["user:1", "user:3"]
 
 
-def test_what_has_ended_is_kept_for_a_month() -> None:
-    Override.objects.block("user:1", duration="1h")
-    rows = Override.objects.get_queryset()
-    rows.update(expires_at=timezone.now() - KEPT + timedelta(hours=1))
-    assert clients(rows.long_ended()) == []
-    rows.update(expires_at=timezone.now() - KEPT)
-    assert clients(rows.long_ended()) == ["user:1"]
-
-
 def test_a_client_is_found_however_it_was_stored(settings) -> None:  # type: ignore[no-untyped-def]
     for anonymize in ("none", "all"):
         settings.RATEWINDOW = {**settings.RATEWINDOW, "ANONYMIZE": anonymize}
         Override.objects.block("user:1")
-    assert Override.objects.get_queryset().naming(parse_subject("user:1")).count() == 2
+    assert Override.objects.naming(parse_subject("user:1")).count() == 2
 
 
 def test_ending_ends_each_once() -> None:
     Override.objects.block("user:1")
     Override.objects.block("user:2", duration="1h")
-    rows = Override.objects.get_queryset()
+    rows = Override.objects.all()
     assert (rows.end(), rows.end()) == (2, 0)
     assert clients(Override.objects.in_force()) == []
 

@@ -55,7 +55,7 @@ def test_a_saved_rule_keeps_its_name() -> None:
         ({"applies_to": "path", "pattern": "/a?b=1"}, "pattern", "'/a?b=1' is more than a path: write the part before ? and #"),
         ({"applies_to": "all", "pattern": "/login/"}, "pattern", "clear '/login/', or change what it applies to"),
         ({"pattern": "/login/"}, "pattern", "a rule of this kind has no pattern"),
-        ({"methods": "P0ST"}, "methods", "'P0ST' is not an HTTP method: write for example POST or GET,HEAD"),
+        ({"methods": "P0ST"}, "methods", "'P0ST' is not a registered HTTP method: did you mean POST?"),
         ({"mode": "on"}, "mode", "'on' is not a valid choice"),
         ({"applies_to": "host"}, "applies_to", "'host' is not a valid choice"),
         ({"on_missing": "panic"}, "on_missing", "'panic' is not a valid choice"),

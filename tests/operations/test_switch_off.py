@@ -33,8 +33,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 
 def another_process() -> None:
     """As one that has heard of nothing so far."""
-    edits.reset()
-    reading.reset()
+    edits._state, reading._progress = edits._State(), reading._Progress()
     kill_switch.reset()
 
 

@@ -110,10 +110,10 @@ class TestEdits:
         seen: list[tuple[int, list[int]]] = []
         read = override_rows.read_overrides
 
-        def slowly() -> Any:
+        def slowly(rows: Any) -> Any:
             limit = current.rulebook().by_name["all"].windows[0].limit
             seen.append((limit, from_me(site(), 1)))
-            return read()
+            return read(rows)
 
         monkeypatch.setattr(override_rows, "read_overrides", slowly)
         RateRule.objects.get(name="all").windows.update(limit=5)

@@ -84,11 +84,6 @@ def test_a_network_finds_those_that_contain_all_of_it() -> None:
     assert containing(held, "203.0.113.0/24") == ["203.0.113.0/24", "203.0.0.0/16"]
 
 
-def test_none_are_false() -> None:
-    assert not Networks([])
-    assert Networks([(parse_network("::/0"), "all")])
-
-
 def test_it_finds_what_trying_each_network_finds() -> None:
     chance = random.Random(20261120)
     networks = [

@@ -62,9 +62,9 @@ def test_there_is_one_form_for_each_subject(typed: str, kept: str) -> None:
         ("ip:203.0.113.0/24+user:42", "'ip:203.0.113.0/24' is not one client, and cannot be joined"),
         (
             "group:staff+ip:203.0.113.9",
-            "'group:staff+ip:203.0.113.9' joins a group, which stands alone: write an override for ip:",
+            "'group:staff+ip:203.0.113.9' joins a group, which stands alone: write one override for each part",
         ),
-        ("user:42+group:staff", "joins a group, which stands alone: write an override for user:42 and one for the group"),
+        ("user:42+group:staff", "joins a group, which stands alone: write one override for each part"),
         ("header:x-api-key:abc+group:staff", "'header:x-api-key:abc+group:staff' joins a group"),
         ("post:username:ann + group:staff", "joins a group"),
         ("group:staff + group:night", "'group:staff + group:night' joins a group, which stands alone"),

@@ -20,6 +20,7 @@ from ratewindow.contrib.backtest.logs.formats import FORMATS as LOG_FORMATS
 from ratewindow.contrib.history.models import Edit
 from ratewindow.health import processes
 from ratewindow.identity import address
+from ratewindow.limiter.problem import Problem
 from ratewindow.models import RateRule
 from ratewindow.operations import switch_off
 from ratewindow.rulebook import reading
@@ -38,7 +39,7 @@ from tests.support.rule_pages import define, typed
 pytestmark = pytest.mark.django_db
 
 PRODUCTS = "Redis|Valkey|YAML|JSON|UTC|RE2|kB|gunicorn|GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
-VALUES = "noeviction|always|shadow, enforce, off|blocks|internal|script|user|session|global"
+VALUES = "noeviction|timeout|always|shadow, enforce, off|blocks|internal|script|user|session|global"
 FIELDS = "username|docs|(limit|period)(?=:)|rules?(?=[:?])|key(?=[?])|(?<=" + wide("such as") + " )(name|limit)"
 PRESETS = "|".join(rf"{kind.name}(\.(address|name))?" for kind in KINDS)
 FORMATS = "|".join(LOG_FORMATS)  # of logs
@@ -52,7 +53,7 @@ DATA = re.compile(  # what pages show that is no text
             r"'[^'\uFF21-\uFF5A]*'",  # what somebody typed
             r"ip, user, .*?:NAME(?=, [^ ]+ [^ ]+ )",  # all keys
             r'rules\S*( "\w+")?( [a-z][\w\[\].]*)*:',  # places in a document
-            r"\([a-z].*?\)(?=: .*RE2|: " + wide("it has") + ")",  # the library's own reason
+            r"\([a-z].*?\)(?=: .*RE2|: " + wide("write it") + ")",  # the library's own reason
         ]
     )
 )
@@ -178,7 +179,7 @@ def test_the_state_of_several_processes_each_with_a_problem(page: Client) -> Non
 
 
 def test_the_state_of_rules_that_cannot_be_read(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading._progress, "rules_error", "?")
+    monkeypatch.setattr(reading._progress, "problem", Problem(reading._UNREAD, error="?"))
     assert said(page.get(url("state"))) == []
 
 

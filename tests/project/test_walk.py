@@ -1,6 +1,7 @@
 """How far a reader follows one request through the files of the package: few of them, in few turns.
 
-A file is entered by a call of a function in it; the walk turns when a call enters another file than the call before it.
+A file is entered by a call of a function in it; the walk turns when a call enters another file than the call before it. A
+property is read as a field is, by whoever follows the request.
 """
 
 import sys
@@ -30,12 +31,16 @@ MOST_OF_A_NEW_CLIENT = 20  # whose digest is made, and who is counted for the fi
 PACKAGE = f"{Path(ratewindow.__file__).parent}/"
 
 
+def is_property(frame: FrameType) -> bool:
+    return isinstance(getattr(type(frame.f_locals.get("self")), frame.f_code.co_name, None), property)
+
+
 def walk(call: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest) -> tuple[int, list[str]]:
     """The status of the answer, and the files of the package in the order of the calls."""
     files: list[str] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE) and not is_property(frame):
             files.append(frame.f_code.co_filename.removeprefix(PACKAGE))
 
     sys.setprofile(note)
@@ -49,7 +54,7 @@ def walk(call: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest) 
 @pytest.mark.parametrize("how", MOST)
 def test_a_request_under_one_rule_is_followed_through_few_files(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address, "watching", False)  # as after the first hundred requests of a process
-    monkeypatch.setattr(rate_options.seen, "counts_by_answer", False)  # code of other tests has
+    monkeypatch.setattr(rate_options, "counts_by_answer", False)  # code of other tests has
     RateRule.objects.define("api", "100/h" if how == "admitted" else "5/h", path="/", mode="enforce")
     reading.reload()
     site, make = behind_middleware(plain(False)), RequestFactory().get
@@ -72,7 +77,7 @@ def test_a_request_under_one_rule_is_followed_through_few_files(how: str, monkey
 
 def test_of_a_new_client_the_walk_is_little_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(address, "watching", False)
-    monkeypatch.setattr(rate_options.seen, "counts_by_answer", False)
+    monkeypatch.setattr(rate_options, "counts_by_answer", False)
     RateRule.objects.define("api", "100/h", path="/", mode="enforce")
     reading.reload()
     site, make = behind_middleware(plain(False)), RequestFactory().get

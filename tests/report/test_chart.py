@@ -4,19 +4,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ratewindow import conf
 from ratewindow.counting.sums import Sums
 from ratewindow.report.report import Report, Waiting, last
 from ratewindow.report.summary import figures
 from tests.support.made_counts import NOW_S
 
-PERIOD = last("1h", datetime.fromtimestamp(NOW_S, UTC), conf.current().retention)
+PERIOD = last("1h", datetime.fromtimestamp(NOW_S, UTC))
 
 
 def notes(sums: Sums) -> dict[str, str]:
-    return {
-        each["name"]: each["note"] for each in figures(Report(PERIOD, "", Waiting({(PERIOD.start, "login"): sums}, live=True)))
-    }
+    return {each["name"]: each["note"] for each in figures(Report(PERIOD, Waiting({(PERIOD.start, "login"): sums}, live=True)))}
 
 
 @pytest.mark.django_db

@@ -7,7 +7,6 @@ import redis
 from django.test import override_settings
 from django.utils import timezone
 
-from ratewindow import conf
 from ratewindow.counting import minutes
 from ratewindow.counting.collecting import collect_stats, minute_start, span_start, store_sums
 from ratewindow.counting.counters import counters
@@ -15,7 +14,7 @@ from ratewindow.counting.sums import Sums
 from ratewindow.models import ThrottleStat
 from ratewindow.models.stats import Resolution
 from ratewindow.report import summary as chart
-from ratewindow.report.report import CHOICES, MOST_STEPS, between, last, met_since, report, waiting
+from ratewindow.report.report import CHOICES, MOST_STEPS, Report, between, last, waiting
 from tests.support.made_counts import NOW_MINUTE, NOW_S, decision, sent
 
 pytestmark = pytest.mark.django_db
@@ -23,13 +22,8 @@ pytestmark = pytest.mark.django_db
 NOW = datetime.fromtimestamp(NOW_S + 30, UTC)
 
 
-def met(rule, days_ago, **counts):
-    start = span_start(NOW - timedelta(days=days_ago), Resolution.DAY)
-    ThrottleStat.objects.create(rule=rule, resolution=Resolution.DAY, start=start, **counts)
-
-
 def asked(choice="1h", rule=""):
-    return report(last(choice, NOW, conf.current().retention), rule, NOW_S + 30)
+    return Report(last(choice, NOW), waiting(NOW_S + 30), rule)
 
 
 def row(ago, resolution="minute", rule="login", **counts):
@@ -151,17 +145,17 @@ def test_without_redis_the_rows_alone_are_reported_and_it_says_so(monkeypatch):
 def test_an_answer_that_is_no_list_of_minutes_or_no_counts_is_as_none(answer, monkeypatch):
     sent(1, {"login": Sums(3)})
     monkeypatch.setattr(redis.Redis, "zrange", lambda *_: answer)
-    assert not report(last("1h", NOW, conf.current().retention), now_s=NOW_S).live
+    assert not Report(last("1h", NOW), waiting(NOW_S)).live
     monkeypatch.undo()
     if not isinstance(answer, dict):
         monkeypatch.setattr(redis.client.Pipeline, "execute", lambda *_: [answer])
-        assert not report(last("1h", NOW, conf.current().retention), now_s=NOW_S).live
+        assert not Report(last("1h", NOW), waiting(NOW_S)).live
 
 
 def test_in_memory_the_report_shows_what_this_process_counted(settings):
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         counters.record([decision("login"), decision("api", "refused")])
-        found = report(last("15m", timezone.now(), conf.current().retention))
+        found = Report(last("15m", timezone.now()), waiting())
     assert found.rules == {"login": Sums(passed=1), "api": Sums(refused=1)}
 
 
@@ -190,7 +184,7 @@ def test_what_is_collected_while_a_report_is_read_is_not_counted_twice():
 
 def test_steps_follow_the_wall_clock_of_the_current_time_zone():
     with timezone.override("Asia/Kolkata"):
-        period = last("30d", NOW, conf.current().retention)
+        period = last("30d", NOW)
         starts = [timezone.localtime(start) for start in period.steps()]
         assert {(start.hour, start.minute) for start in starts} == {(0, 0)}
         assert len({start.date() for start in starts}) == len(starts) == 31
@@ -199,7 +193,7 @@ def test_steps_follow_the_wall_clock_of_the_current_time_zone():
 def test_the_day_on_which_clocks_go_back_has_all_its_hours():
     with timezone.override("Europe/Berlin"):
         end = datetime(2026, 10, 25, 22, 59, tzinfo=UTC)
-        period = between(end - timedelta(hours=47), end, end, conf.current().retention)
+        period = between(end - timedelta(hours=47), end, end)
         assert period.step == timedelta(hours=1)
         labels = [chart.long_label(period, start) for start in period.steps()]
         assert labels.count("Sun 25 Oct, 02:00") == 2
@@ -218,14 +212,14 @@ def test_the_day_on_which_clocks_go_back_has_all_its_hours():
     ],
 )
 def test_a_longer_period_is_shown_in_larger_steps(days, step, resolution):
-    period = between(NOW - timedelta(days=days), NOW, NOW, conf.current().retention)
+    period = between(NOW - timedelta(days=days), NOW, NOW)
     assert (period.step.total_seconds(), period.resolution) == (step, resolution)
     assert 1 < len(period.steps()) <= MOST_STEPS + 2
 
 
 def test_a_period_of_which_no_minutes_are_left_is_shown_by_the_hour():
     start = NOW - timedelta(days=5)
-    period = between(start, start + timedelta(hours=1), NOW, conf.current().retention)
+    period = between(start, start + timedelta(hours=1), NOW)
     assert (period.resolution, period.step) == ("hour", timedelta(hours=1))
 
 
@@ -250,17 +244,3 @@ def test_days_are_read_instead_of_hours_where_steps_do_not_matter_and_nothing_is
     assert found.tallies.reasons == {"limit": found.total.refused} == {"limit": len(hours) - 1}
     assert sum(sums.refused for sums in found.steps.values()) == len(hours) - 1
     assert found.tallies.latency["0.128"] < 24  # those of the hours at both ends
-
-
-def test_rules_were_met_by_the_rows_of_days_and_the_minutes_that_wait():
-    for rule, days_ago, counts in (("refusing", 3, {"refused": 1}), ("other", 3, {"other": 1}), ("nothing", 3, {})):
-        met(rule, days_ago, **counts)
-    met("old", 60, passed=1)
-    sent(0, {"now": Sums(passed=1)})
-    start = NOW - timedelta(days=30)
-    assert met_since(start, waiting(NOW_S)) == ({"refusing", "other", "now"}, start)
-    assert met_since(start, waiting(ask_redis=False)).names == {"refusing", "other"}
-
-
-def test_before_the_first_count_nothing_is_known():
-    assert met_since(NOW, waiting(NOW_S)).since is None

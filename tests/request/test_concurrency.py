@@ -49,7 +49,8 @@ def test_a_rule_whose_algorithm_is_edited_under_load_admits_one_limit_more_each_
         while not done.is_set():
             request: Any = RequestFactory().get("/")
             status, decision = view(request).status_code, request.ratewindow
-            algorithm = decision.windows[0].window.algorithm if decision.windows else "none"
+            answers = decision.deciding.windows if decision.deciding is not None else ()
+            algorithm = answers[0].window.algorithm if answers else "none"
             told.append((algorithm, decision.rule, decision.reason, status))
             if status == 429:
                 used_up[algorithm].set()

@@ -113,7 +113,7 @@ def test_a_request_that_meets_too_many_limits_is_answered_as_on_error_says(caplo
     assert decisions[0].decisions[0].cause == "store:toomany"
     assert not outage.breaker.open
     assert caplog.text.count("one decision has 110 limits, of at most 50, of rule0, rule1, rule10") == 1
-    assert "let a request meet fewer rules, or give these fewer limits or buckets" in caplog.text
+    assert "let a request match fewer rules, or give these fewer limits or buckets" in caplog.text
 
 
 DOORS: dict[str, Callable[[Question], Decision]] = {

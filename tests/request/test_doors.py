@@ -13,7 +13,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 
 from ratewindow import RateLimited, ratelimit
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, RuleDecision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.request.doors import PathDoor, ViewDoor, doors_of
@@ -295,7 +295,7 @@ def test_an_exception_of_the_view_passes_through_and_the_request_counts() -> Non
 
 def test_a_view_that_raises_rate_limited_is_answered_by_the_middleware() -> None:
     middleware = RateWindowMiddleware(plain(False))
-    refused = Decision(allowed=False, rule="own", retry_after=2.5, reason="limit", id="abcde")
+    refused = RuleDecision(allowed=False, rule="own", retry_after=2.5, reason="limit", id="abcde")
     told = middleware.process_exception(RequestFactory().get("/"), RateLimited(refused))
     assert told is not None
     assert (told.status_code, told.headers["Retry-After"]) == (429, "3")
@@ -325,7 +325,7 @@ def test_one_process_can_count_for_itself_without_redis(is_async: bool) -> None:
         ({"rate": "10/month"}, "write 30d"),
         ({"rate": ""}, "limits nothing"),
         ({"rate": "5/m", "key": "shoe_size"}, "'shoe_size' is not a key: choose from"),
-        ({"rate": "5/m", "methods": "P0ST"}, "'P0ST' is not an HTTP method"),
+        ({"rate": "5/m", "methods": "P0ST"}, "'P0ST' is not a registered HTTP method"),
         ({"rate": "5/m", "cost": -1}, "cost -1"),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_key_that_was_not_awaited_counts_as_missing_and_is_logged(caplog: pyte
 
 def test_a_rate_in_shadow_is_replaced_by_a_row_in_any_mode(form: str) -> None:
     view = behind_middleware(limited(form, ratelimit("export", "1/m", mode="shadow")))
-    assert code_rates.has_rate("export") and not code_rates.enforces("export")
+    assert code_rates.rated("export") and not code_rates.enforces("export")
     RateRule.objects.define("export", "5/m", path="/", mode="shadow")
     seen: list[Any] = []
 

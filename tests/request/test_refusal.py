@@ -16,7 +16,7 @@ from django.test import AsyncClient, Client, RequestFactory, override_settings
 import ratewindow
 from ratewindow import RateLimited, ratelimit
 from ratewindow.conf import site_functions
-from ratewindow.limiter.types import Decision, Window, WindowAnswer
+from ratewindow.limiter.types import Decision, RuleDecision, Window, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.request.refusal import refusal
 from ratewindow.rulebook import current, reading
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 
-REFUSED = Decision(
+REFUSED = RuleDecision(
     allowed=False,
     limit=5,
     remaining=0,
@@ -39,7 +39,7 @@ REFUSED = Decision(
     outcome="refused",
     windows=(WindowAnswer(Window(5, 60_000), 0, 41_200, 41_200),),
 )
-FOR_EVER = Decision(allowed=False, limit=0, remaining=0, rule="closed", reason="limit", id="k7f2q", outcome="refused")
+FOR_EVER = RuleDecision(allowed=False, limit=0, remaining=0, rule="closed", reason="limit", id="k7f2q", outcome="refused")
 
 
 def refuse(decision: Decision = REFUSED, **headers: str) -> HttpResponse:
@@ -95,12 +95,12 @@ def test_who_is_refused_for_ever_is_not_told_to_wait(accept: str) -> None:
 
 @pytest.mark.parametrize(("wait_s", "sent"), [(0.001, "1"), (1.0, "1"), (1.001, "2"), (59.0, "59"), (86400.0, "86400")])
 def test_retry_after_is_a_whole_number_of_at_least_one_and_never_too_early(wait_s: float, sent: str) -> None:
-    assert refuse(Decision(allowed=False, retry_after=wait_s, rule="login"))["Retry-After"] == sent
+    assert refuse(RuleDecision(allowed=False, retry_after=wait_s, rule="login"))["Retry-After"] == sent
 
 
 def test_text_is_one_sentence() -> None:
     assert refuse().content == b"Too many requests. Try again in 42 seconds.\n"
-    assert refuse(Decision(allowed=False, retry_after=0.5)).content == b"Too many requests. Try again in 1 second.\n"
+    assert refuse(RuleDecision(allowed=False, retry_after=0.5)).content == b"Too many requests. Try again in 1 second.\n"
     assert refuse(FOR_EVER).content == b"Too many requests. Waiting does not help.\n"
 
 
@@ -147,7 +147,7 @@ def test_the_page_holds_under_a_strict_content_security_policy() -> None:
     ],
 )
 def test_the_page_tells_the_wait_in_words_and_never_too_short(wait_s: int, words: str) -> None:
-    page = refuse(Decision(allowed=False, retry_after=float(wait_s), rule="login"), Accept="text/html").content.decode()
+    page = refuse(RuleDecision(allowed=False, retry_after=float(wait_s), rule="login"), Accept="text/html").content.decode()
     assert f"<strong>{words}</strong>" in page
 
 
@@ -242,14 +242,14 @@ def test_a_refusal_is_not_decorated_by_the_view() -> None:
 
 
 def test_who_is_locked_out_is_told_of_abnormal_usage() -> None:
-    refused = Decision(allowed=False, rule="login", reason="penalty", retry_after=900.0, outcome="refused", id="abcde")
+    refused = RuleDecision(allowed=False, rule="login", reason="penalty", retry_after=900.0, outcome="refused", id="abcde")
     response = refusal(RequestFactory().get("/", headers={"accept": "application/json"}), refused)
     assert json.loads(response.content)["type"].endswith("#abnormal-usage-detected")
 
 
 @pytest.mark.parametrize("accept", ["text/html", "text/plain", "application/problem+json"])
 def test_who_is_refused_because_the_store_is_away_is_not_to_blame(accept: str) -> None:
-    away = Decision(False, rule="api", reason="store", retry_after=2.0, id="abc23", outcome="refused")
+    away = RuleDecision(False, rule="api", reason="store", retry_after=2.0, id="abc23", outcome="refused")
     response = refuse(away, accept=accept)
     assert (response.status_code, response["Retry-After"], response["Cache-Control"]) == (503, "2", "no-store")
     said = response.content.decode()
@@ -317,7 +317,7 @@ def test_a_row_in_shadow_says_nothing_for_the_rate_in_code_beside_it() -> None:
 
 
 def test_who_is_blocked_is_told_so() -> None:
-    blocked = Decision(allowed=False, rule="blocks", reason="block", outcome="refused", id="k7f2q")
+    blocked = RuleDecision(allowed=False, rule="blocks", reason="block", outcome="refused", id="k7f2q")
     told = json.loads(refuse(blocked, Accept="application/json").content)
     assert told["type"].endswith("#abnormal-usage-detected")
     assert "violated-policies" not in told

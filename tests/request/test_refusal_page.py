@@ -17,7 +17,7 @@ from django.test import RequestFactory, override_settings
 import ratewindow
 from ratewindow import RateLimited
 from ratewindow.conf import site_functions
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, RuleDecision
 from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.request.refusal import refusal
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 is_async = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 
-REFUSED = Decision(allowed=False, retry_after=41.2, rule="login", reason="limit", id="k7f2q", outcome="refused")
-AWAY = Decision(allowed=False, retry_after=2.0, rule="login", reason="store", id="k7f2q", outcome="refused")
+REFUSED = RuleDecision(allowed=False, retry_after=41.2, rule="login", reason="limit", id="k7f2q", outcome="refused")
+AWAY = RuleDecision(allowed=False, retry_after=2.0, rule="login", reason="store", id="k7f2q", outcome="refused")
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 

@@ -165,4 +165,4 @@ class TestSubclasses:
                 return "all"
 
         assert statuses(throttled(Uploads), 2) == [200, 429]
-        assert any("uploads" in name for name in code_rates.names())
+        assert any("uploads" in name for name in code_rates.load_names())

@@ -146,7 +146,7 @@ class TestTheirNames:
             rate_of(AnonRateThrottle, rate)()
 
     def test_a_throttle_without_rate_and_scope_says_what_it_needs(self) -> None:
-        with pytest.raises(ImproperlyConfigured, match="neither a rate nor a scope"):
+        with pytest.raises(ImproperlyConfigured, match="must set either"):
             SimpleRateThrottle()
 
     def test_a_scope_that_is_no_rule_name_is_told_one(self) -> None:

@@ -61,7 +61,7 @@ def test_a_view_that_lists_its_throttles_only_in_a_request_hides_none_of_the_oth
     view = type("View", (Shop,), {"throttle_classes": listed})
     views += [path("dynamic/", view.as_view({"get": "list"})), path("shop/", Shop.as_view({"get": "list"}))]
     assert found() == {}
-    assert "shop" in code_rates.names()
+    assert "shop" in code_rates.load_names()
 
 
 def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: list[Any]) -> None:
@@ -69,7 +69,7 @@ def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: 
     router.register("shop", Shop, basename="shop")
     views += [path("api/", include(router.urls)), path("x/", throttled(RuleThrottle, throttle_rules=["named"]))]
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"shop.export": "2/h"}}):
-        assert code_rates.names() == {"shop", "shop.export"}
+        assert code_rates.load_names() == {"shop", "shop.export"}
     assert set(code_rates.uses()) == {"shop", "shop.export", "named"}
     assert {use.words for use in code_rates.uses()["shop.export"]} == {"2/h"}
 
@@ -77,7 +77,7 @@ def test_rates_and_names_of_throttles_are_known_before_the_first_request(views: 
 def test_a_rate_of_none_names_nothing(views: list[Any]) -> None:
     views.append(path("x/", throttled(AnonRateThrottle, UserRateThrottle)))
     with override_settings(REST_FRAMEWORK={"DEFAULT_THROTTLE_RATES": {"anon": None, "user": None}}):
-        code_rates.names()
+        code_rates.load_names()
     assert code_rates.uses() == {}
 
 
@@ -139,7 +139,7 @@ def test_a_rate_read_in_a_classes_own_way_is_called_a_function(views: list[Any])
             return 2, 60
 
     views.append(path("x/", throttled(Pairs)))
-    assert code_rates.names() == {"user"}
+    assert code_rates.load_names() == {"user"}
     assert code_rates.rule("user") is None
     assert found() == {}
 
@@ -156,7 +156,7 @@ def test_what_can_only_be_made_for_a_request_breaks_neither_lists_nor_checks(vie
             raise LookupError("no request")
 
     views.append(path("x/", Shop.as_view()))
-    assert code_rates.names() == {"known"}
+    assert code_rates.load_names() == {"known"}
     assert found() == {}
 
 

@@ -9,7 +9,7 @@ from ratewindow.rules.rule import Rule
 
 
 def test_requests_wait_for_the_first_reading_only_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    current.reset()
+    monkeypatch.setattr(current, "_held", current._Held())
     waits: list[float] = []
 
     def never(timeout_s: float) -> bool:
@@ -30,7 +30,7 @@ def test_a_reading_that_began_earlier_replaces_no_newer_one() -> None:
     assert current.hold(old, 1) == (new, new)
 
 
-async def test_in_an_event_loop_the_first_reading_is_waited_for_in_a_thread() -> None:
-    current.reset()
+async def test_in_an_event_loop_the_first_reading_is_waited_for_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current, "_held", current._Held())
     current.stop_waiting()
     assert (await current.arulebook()).by_name == {}

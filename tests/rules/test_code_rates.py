@@ -10,7 +10,7 @@ from ratewindow.rules.code_rates import A_CALL, CodeRate, GivenRate
 
 @pytest.fixture(autouse=True)
 def _empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    code_rates.names()  # imports the site's views, whose names would be lost if this were the first time
+    code_rates.load_names()  # imports the site's views, whose names would be lost if this were the first time
     monkeypatch.setattr(code_rates, "_uses", {})
     monkeypatch.setattr(code_rates, "_by_calls", code_rates.deque())
     code_rates.last_of_calls.clear()
@@ -23,16 +23,16 @@ def use(name: str, rate: str | None, place: str = "shop.view") -> CodeRate:
 def test_a_name_without_a_rate_is_a_use_and_no_rule() -> None:
     code_rates.register(use("login", None))
     assert set(code_rates.uses()) == {"login"}
-    assert not code_rates.has_rate("login")
+    assert code_rates.rated("login") == []
     assert code_rates.rule("login") is None
-    assert code_rates.names() == set()
+    assert code_rates.load_names() == set()
 
 
 def test_a_rate_is_a_rule() -> None:
     code_rates.register(use("login", "5/m"))
     rule = code_rates.rule("login")
     assert rule is not None and (rule.name, rule.windows[0].text, rule.mode) == ("login", "5/m", "enforce")
-    assert code_rates.names() == {"login"}
+    assert code_rates.load_names() == {"login"}
 
 
 def test_a_declaration_goes_before_views_and_these_before_calls() -> None:
@@ -45,7 +45,7 @@ def test_a_declaration_goes_before_views_and_these_before_calls() -> None:
 def test_the_rate_of_a_call_is_kept_where_nothing_else_gives_one() -> None:
     code_rates.register(use("login", "5/m"))
     for name in ("login", "sms"):
-        code_rates.register_call(use(name, "6/m", A_CALL))
+        code_rates.of_call(name, "6/m", None, {})
     assert {name: [each.rate for each in code_rates.rated(name)] for name in ("login", "sms")} == {
         "login": ["5/m"],
         "sms": ["6/m"],
@@ -56,4 +56,4 @@ def test_of_names_made_in_calls_the_newest_are_kept(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(code_rates, "MOST_BY_CALLS", 2)
     for number in range(3):
         code_rates.of_call(f"sms.{number}", lambda who: "5/m", None, {}).rule(f"sms.{number}", "user:42")  # type: ignore[union-attr]
-    assert code_rates.names() == set(code_rates.last_of_calls) == {"sms.1", "sms.2"}
+    assert code_rates.load_names() == set(code_rates.last_of_calls) == {"sms.1", "sms.2"}

@@ -140,7 +140,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[code_rates.CodeRate]
 
 @here
 def test_the_names_are_known_before_any_request() -> None:
-    assert code_rates.names() == {f"{HERE}.{name}" for name in KNOWN}
+    assert code_rates.load_names() == {f"{HERE}.{name}" for name in KNOWN}
     assert {name: use.rate for name, uses in code_rates.uses().items() for use in uses} == {
         f"{HERE}.{name}": rate for name, rate in KNOWN.items()
     }
@@ -154,7 +154,7 @@ def test_they_are_the_same_when_a_request_comes(view: type[View], given: dict[st
     assert Client().get(f"/{view.__name__.lower()}/").status_code == 200
     met = code_rates.uses()
     assert met
-    code_rates.names()
+    code_rates.load_names()
     assert met == {name: uses for name, uses in code_rates.uses().items() if name in met}
 
 
@@ -230,5 +230,5 @@ def test_a_limited_method_of_a_model_is_known_before_any_request(monkeypatch: py
             raise NotImplementedError
 
     monkeypatch.setattr("ratewindow.rules.site_routes.apps.get_models", lambda: [type("FrontPage", (Pages,), {})])
-    code_rates.names()
+    code_rates.load_names()
     assert [use.place for uses in code_rates.uses().values() for use in uses if use.place.endswith("Pages.serve")]

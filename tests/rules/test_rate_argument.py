@@ -63,7 +63,8 @@ def test_it_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     for record in caplog.records:
         assert record.message.startswith(
-            "ratewindow: the rate function of export failed, its last valid rate holds, 5/m (logged every ten minutes): Problem:"
+            "ratewindow: the rate function of export failed, the last valid rate of that name holds, 5/m (logged every ten "
+            "minutes): Problem:"
         )
         assert record.message.isascii() and record.message.isprintable()
 

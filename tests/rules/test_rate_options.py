@@ -11,7 +11,8 @@ from django.test import override_settings
 
 import ratewindow
 from ratewindow import RequestDecision, ratelimit
-from ratewindow.rules.rate_options import USUAL, CallOptions, parse_call, parse_options, windows
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_call, parse_options
 from tests.support.doors import behind_middleware, get, statuses
 from tests.support.view_forms import FORMS, limited, ok
 
@@ -63,7 +64,7 @@ class TestLimits:
 
     def test_buckets_are_how_finely_a_window_slides(self, form: str) -> None:
         view = limited(form, ratelimit("export", "500/h", buckets=50))
-        assert decision_of(view).windows[0].window.buckets == 50
+        assert decision_of(view).decisions[0].windows[0].window.buckets == 50
 
 
 class TestMode:
@@ -225,18 +226,19 @@ def test_an_option_without_a_rate_says_where_it_belongs() -> None:
 def test_words_are_what_stands_in_code() -> None:
     assert parse_options({}) is USUAL and USUAL.words == ""
     given = {"mode": "shadow", "penalty": timedelta(minutes=15), "status": 503, "count_when": " 401 5XX"}
-    assert parse_options(given).words == "mode='shadow', count_when='401,5xx', status=503, penalty='15m'"
+    assert parse_options(given).words == "mode='shadow', count_when='401,5xx', penalty='15m', status=503"
     assert parse_options({"burst": None, "status": 429}) == USUAL
 
 
 def test_usual_limits_are_those_of_the_rate_alone() -> None:
-    assert windows("5/m; 20/h") == windows("5/m; 20/h", "sliding_window", None, None, "")
-    assert [each.algorithm for each in windows("5/m; 20/h", "sliding_log")] == ["sliding_log"] * 2
+    assert USUAL.windows("5/m; 20/h") == parse_rates("5/m; 20/h")
+    assert [each.algorithm for each in Options("sliding_log").windows("5/m; 20/h")] == ["sliding_log"] * 2
 
 
 def test_a_call_has_of_a_views_options_what_its_rate_can_have() -> None:
     usual = parse_options({"algorithm": "fixed_window", "aligned_to": "hour"})
     assert parse_call({}, usual, "30/h").aligned_to == "hour"
     assert parse_call({}, usual, "5/90m").aligned_to == ""
+    assert parse_call({"algorithm": "sliding_log"}, usual, "30/h").aligned_to == ""
     with pytest.raises(ValueError, match=r"status \[429\] has the wrong type: write a whole number"):
         ratewindow.hit("sms", "user:42", rate="5/m", status=[429])  # type: ignore[arg-type]

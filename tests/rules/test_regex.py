@@ -65,7 +65,7 @@ USUAL = [rf"^/api/v\d+/users-{number}/\d+/$" for number in range(1100)]
 def test_a_pattern_that_is_too_large_is_named_with_what_to_write(pattern: str) -> None:
     with pytest.raises(
         ValueError,
-        match=r"is too large: it has .* steps.* 2,500.*; count less in braces",
+        match=r"is too large: it has .* steps.* 2,500.*; count less in braces|too large - .* and count less in braces",
     ):
         check_regex(pattern)
 
@@ -124,7 +124,7 @@ def test_free_patterns_that_are_taken_one_by_one_are_together_no_more_work_than_
         with suppress(ValueError):
             check_room(pattern, taken)
             taken.append(pattern)
-    with pytest.raises(ValueError, match=r"other 2 expressions of its kind.* begin with \^, and end each part"):
+    with pytest.raises(ValueError, match=r"other 2 expressions of its kind.* begin with \^ and end each part"):
         check_room("[x-z].{25}0$", taken)
     assert sum(map(steps_of, taken)) <= MOST_FREE_STEPS
     check_room("/export/?$", taken)
@@ -200,7 +200,9 @@ def test_a_path_that_is_too_long_to_be_matched_meets_all_patterns_whose_plain_be
 
 
 def test_a_pattern_that_has_no_room_beside_the_others_is_named() -> None:
-    with pytest.raises(ValueError, match=r"is too large together with the other 1,100 expressions: it has 40. steps, .* 30,000"):
+    with pytest.raises(
+        ValueError, match=r"is too large together with the other 1,100 expressions of its kind: it has 40. .* 30,000"
+    ):
         check_room("^/" + "a" * 400, USUAL)
     with pytest.raises(ValueError, match=r"is too large together with the other 4 expressions of its kind.* 500"):
         check_room("a.{20}N", FREE)

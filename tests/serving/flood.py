@@ -35,7 +35,7 @@ def site() -> Site:
         )
     )
     view = ratelimit("flood.code", "1/h", key="user_or_ip")(plain(False))
-    assert code_rates.has_rate("flood.code")
+    assert code_rates.rated("flood.code")
     return behind_middleware(view)
 
 

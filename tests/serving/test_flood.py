@@ -41,6 +41,7 @@ def entries() -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.pace
 @pytest.mark.parametrize("where", ["redis", "local"])
 def test_a_process_that_has_seen_many_clients_holds_no_more_for_as_many_again(handler: Any, where: str) -> None:
     address = {"redis": settings.RATEWINDOW["REDIS"], "local": "redis://127.0.0.1:1/0"}[where]

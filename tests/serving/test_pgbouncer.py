@@ -117,13 +117,13 @@ def test_all_commands_and_tasks_work(site: Place) -> None:
         import time
         from django.core.management import call_command
         from ratewindow import tasks
-        from ratewindow.limiter.types import Decision
+        from ratewindow.limiter.types import RuleDecision
         from ratewindow.models import ThrottleStat
         from ratewindow.counting.counters import counters
         from ratewindow.rulebook import current, reading
         reading.reload()
-        assert current.rulebook().overrides.count > 1500, reading.status()
-        counters.record([Decision(rule="pooled")] * 3)
+        assert current.rulebook().overrides.count > 1500, reading.problem()
+        counters.record([RuleDecision(rule="pooled")] * 3)
         counters.flush()
         for words in (
             "rules; mode login enforce; off --for 1m; on; collect; clean --dry-run; clean; block ip:203.0.113.77 --for 1h;"

@@ -42,7 +42,7 @@ def _told(place: Place) -> dict[int, str]:
 
 @pytest.mark.parametrize("kind", kinds("sync", "preload", "uvicorn"))
 def test_a_refusal_for_the_store_is_503_and_says_when_to_come_back(served_place: Place, kind: str) -> None:
-    served = served_place.serve(kind, TIMEOUT="500ms", ON_ERROR="refuse")
+    served = served_place.serve(kind, ON_ERROR="refuse")
     served_place.stop_redis()
     for _ in range(12):
         answer = served.get("/path/", new_address(), Accept="application/json")

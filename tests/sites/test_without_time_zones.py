@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from ratewindow import conf, tasks
+from ratewindow import tasks
 from ratewindow.conf import time_zone
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.counting import minutes
@@ -24,7 +24,7 @@ from ratewindow.health import overview
 from ratewindow.management.commands.ratewindow import subcommands
 from ratewindow.models import LimitSwitch, Override, RateRule, ThrottleStat
 from ratewindow.operations import switch_off
-from ratewindow.report.report import between, report
+from ratewindow.report.report import Report, between, waiting
 from ratewindow.rulebook import reading
 from tests.support.admin_addresses import addresses
 from tests.support.doors import behind_middleware, plain, statuses
@@ -125,7 +125,7 @@ def test_a_block_lasts_as_long_as_it_says_and_is_ended(admin_client: Client) -> 
     assert admin_client.post(ADD, typed(lasts="2h", **begins)).status_code == 302
     override = Override.objects.get()
     assert (override.starts_at, override.expires_at) == (NOON + timedelta(hours=1), NOON + timedelta(hours=3))
-    assert "begins in" in admin_client.get(reverse("admin:ratewindow_override_changelist")).content.decode()
+    assert "from 13:00, until 15:00" in admin_client.get(reverse("admin:ratewindow_override_changelist")).content.decode()
     seen = [statuses_at(hours) for hours in (0.5, 1.5, 2.5, 3.5)]
     assert seen == [[200], [429], [429], [200]]
     admin_client.post(reverse("admin:ratewindow_override_end", args=[override.pk]))
@@ -167,7 +167,7 @@ def test_the_hour_that_comes_twice_is_two_hours_of_counts() -> None:
         assert starts == {HALF_PAST_TWO.astimezone(UTC): 5, HALF_PAST_TWO.replace(fold=1).astimezone(UTC): 7}
         assert sorted(ThrottleStat.objects.filter(resolution="hour").values_list("passed", flat=True)) == [5, 7]
         now = time_zone.now()
-        found = report(between(now - timedelta(hours=2), now, now, conf.current().retention), now_s=second_s + 60)
+        found = Report(between(now - timedelta(hours=2), now, now), waiting(second_s + 60))
     assert found.total.passed == 12
     assert [sums.passed for sums in found.steps.values() if sums.passed] == [5, 7]
 

@@ -190,7 +190,7 @@ class TestWhatIsProposed:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         RateRule.objects.define("mine", "5/m", route="login", count_when="login_failed")
-        tried = replace(KINDS["one-time-code"], find=lambda known: iter([presets.Place("route", "login")]))
+        tried = replace(KINDS["one-time-code"], find=lambda known: iter([presets.Target("route", "login")]))
         monkeypatch.setattr(presets, "KINDS", (KINDS["login"], tried))
         login, code = presets.groups()
         assert (login.found[1].used_by, code.found[0].used_by) == ("mine", "")

@@ -14,7 +14,7 @@ from django.test import override_settings
 
 import ratewindow
 from ratewindow.models import RateRule
-from ratewindow.rulebook import reading
+from ratewindow.rulebook import kill_switch
 from ratewindow.store import process_clients, stores
 
 
@@ -225,7 +225,7 @@ def test_with_a_wrong_option_the_kill_switch_turns_and_requests_are_decided_as_w
             call_command("ratewindow", "check")
         call_command("ratewindow", "off")
         assert "has a wrong option" in capsys.readouterr().out
-        assert reading.status().off
+        assert kill_switch.off
 
 
 def test_background_work_may_wait_longer_than_decisions() -> None:

@@ -9,7 +9,8 @@ from ratewindow.store import outage
 
 def reset_process() -> None:
     """As in a process that has just started and read no rules."""
-    for part in (current, reading, kill_switch, edits, outage, counters):
+    current._held, reading._progress, edits._state = current._Held(), reading._Progress(), edits._State()
+    for part in (kill_switch, outage, counters):
         part.reset()  # type: ignore[attr-defined]
     for room in rooms.installed():
         room.reset()

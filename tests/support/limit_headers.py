@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.test import override_settings
 
 from ratewindow import conf
-from ratewindow.limiter.types import Check, Decision, Window, WindowAnswer
+from ratewindow.limiter.types import Check, Decision, RuleDecision, Window, WindowAnswer
 from ratewindow.request import headers
 
 Policies = dict[str, dict[str, Any]]
@@ -38,7 +38,7 @@ def written(*parts: Decision) -> HttpResponse:
 
 def passed(rule: str, *answers: WindowAnswer, **changed: Any) -> Decision:
     window, remaining, _, reset_ms, _ = answers[0]
-    return Decision(
+    return RuleDecision(
         **{
             "rule": rule,
             "limit": window.limit,

@@ -9,7 +9,7 @@ from django.db import transaction
 from ratewindow.counting import minutes
 from ratewindow.counting.collecting import add_sums, add_who
 from ratewindow.counting.sums import Sums, Who
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, RuleDecision
 from ratewindow.models.stats import Resolution
 
 NOW_S = 1_800_000_000.0  # a full minute: 15 January 2027, 08:00 UTC
@@ -17,7 +17,7 @@ NOW_MINUTE = int(NOW_S) // 60
 
 
 def decision(rule: str, outcome: str = "passed", reason: str = "") -> Decision:
-    return Decision(outcome != "refused", rule=rule, outcome=outcome, reason=reason)
+    return RuleDecision(outcome != "refused", rule=rule, outcome=outcome, reason=reason)
 
 
 def sent(ago: int, counts: Mapping[str, Sums], process: str = "p1", now_s: float = NOW_S) -> None:

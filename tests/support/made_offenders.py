@@ -4,14 +4,16 @@ from collections.abc import Mapping
 
 from ratewindow.counting import minutes
 from ratewindow.counting.sums import Counted, Group, Sums, Who
-from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.types import Check, Decision, RuleDecision
 from tests.support.made_counts import NOW_MINUTE, NOW_S
 
 
 def met(who: str, outcome: str = "passed", rule: str = "login") -> Decision:
     """A decision about a client, as the limiter makes it."""
     check = Check(rule, (), (), identity=who)
-    return Decision(outcome != "refused", rule=rule, outcome=outcome, reason="" if outcome == "passed" else "limit", check=check)
+    return RuleDecision(
+        outcome != "refused", rule=rule, outcome=outcome, reason="" if outcome == "passed" else "limit", check=check
+    )
 
 
 def refused(**clients: int) -> Who:

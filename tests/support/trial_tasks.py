@@ -10,7 +10,7 @@ from celery import shared_task
 import ratewindow
 from ratewindow.counting import collecting, minutes
 from ratewindow.counting.counters import counters
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients
 
 STEPS = {
@@ -23,7 +23,7 @@ STEPS = {
 
 @shared_task(ignore_result=True)
 def count(rule: str) -> None:
-    counters.record([Decision(rule=rule)])
+    counters.record([RuleDecision(rule=rule)])
     process_clients.patient_client().set("counted", rule, ex=60)
 
 

@@ -43,6 +43,7 @@ from ratewindow.asgi import lifespan
 from ratewindow.contrib.metrics import open_telemetry
 from ratewindow.contrib.metrics.prometheus import Collector
 from ratewindow.contrib.metrics.views import metrics, text
+from ratewindow.decorators import ALL, UNSAFE
 from ratewindow.health.overview import status
 from ratewindow.limiter import (
     AsyncClusterStore,
@@ -110,8 +111,8 @@ def tenant_of(request: HttpRequest) -> str | None:
 
 @ratelimit(rate="10/h", key="user", cost=lambda request: 5, block=False)
 @ratelimit(rate=rate_of, key=tenant_of, cost=price, normalise=True, methods=["POST", "PUT"])
-@ratelimit(group="shop", rate="1/s", key="ip", method=ratelimit.UNSAFE)
-@ratelimit(group="all", rate="1/s", key="ip", method=ratelimit.ALL)
+@ratelimit(group="shop", rate="1/s", key="ip", method=UNSAFE)
+@ratelimit(group="all", rate="1/s", key="ip", method=ALL)
 def decides(request: LimitedRequest) -> HttpResponse:
     if not request.ratewindow.allowed:
         return HttpResponse("later", status=429)
@@ -127,8 +128,6 @@ async def decides_later(request: LimitedRequest) -> HttpResponse:
     return HttpResponse()
 
 
-assert_type(ratelimit.UNSAFE, tuple[str, ...])
-assert_type(ratelimit.ALL, tuple[None])
 ratelimit("login", "5/m", kee="ip")  # type: ignore[call-arg]
 ratelimit("login", "5/m", status="503")  # type: ignore[arg-type]
 ratelimit("login", "5/m", response_status=503)  # type: ignore[call-arg]

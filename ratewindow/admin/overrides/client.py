@@ -19,7 +19,7 @@ from ratewindow.admin.overrides.form import REQUIRED, typed_client
 from ratewindow.admin.rights import may_look_up, may_release
 from ratewindow.conf.in_words import translated
 from ratewindow.models import Override, RateRule
-from ratewindow.operations.clients import release, standing
+from ratewindow.operations.clients import free, release, standing, used
 from ratewindow.overrides.subjects import EXAMPLES, in_words, parse_subject
 from ratewindow.rooms import Link
 
@@ -121,7 +121,7 @@ def _standing(request: HttpRequest) -> dict[str, Any]:
         "who": in_words(identity),
         "overrides": [(each, in_words(each.identity), each.until()) for each in now.overrides],
         "hides_overrides": not may_look_up(request),
-        "rules": now.rules,
+        "rules": [(each, used(each), free(each)) for each in now.rules],
         "note": now.note,
         "links": [link for link in of_client(request, identity) if not link.url.startswith(request.path)],
     }

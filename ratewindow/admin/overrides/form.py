@@ -35,10 +35,6 @@ def typed_client(request: HttpRequest, text: str) -> str:
 
 
 class OverrideForm(EditForm):
-    """`request`, set by the admin, is that of the author, whom a block must not contain."""
-
-    request: HttpRequest
-
     lasts = forms.CharField(
         label=_("Duration"),
         required=False,
@@ -92,7 +88,7 @@ class OverrideForm(EditForm):
 
     def _post_clean(self) -> None:
         if self.instance._state.adding:
-            self.instance.created_by = self.request.user
+            self.instance.created_by, self.instance.source = self.request.user, "admin"
         super()._post_clean()  # type: ignore[misc]
         if not self.errors and (problem := self._forbidden()):
             self.add_error("identity" if "identity" in self.fields else None, problem)

@@ -15,13 +15,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from ratewindow.admin.base import AskingAdmin, register, reverse
+from ratewindow.admin.base import RecordedAdmin, register, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.overrides.form import OverrideForm, QuickForm
 from ratewindow.admin.rights import may_release, may_see, whom
-from ratewindow.admin.wording import made_by, until as until_in_words
+from ratewindow.admin.wording import made_by
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import some_of
+from ratewindow.conf.in_words import listed, some_of
 from ratewindow.models import Override
 from ratewindow.overrides.subjects import as_subject, parse_subject
 
@@ -49,20 +49,21 @@ def row(request: HttpRequest) -> Any:
 
 
 @admin.display(description=_("until"), ordering="expires_at")
-def until(override: Override) -> SafeString:
-    state, at = override.state.replace(" ", "-"), override.expires_at
-    exact = f"{time_zone.local(at):%Y-%m-%d %H:%M:%S %Z}" if at else ""
-    return format_html('<span class="rw-{}" title="{}">{}</span>', state, exact, until_in_words(override))
+def until(override: Override) -> str:
+    if override.expires_at and override.state == "ended":
+        return gettext("ended %s") % time_zone.in_short(override.expires_at)
+    if override.starts_at and override.state == "waiting":
+        return listed([gettext("from %s") % time_zone.in_short(override.starts_at), override.until()])
+    return override.until()
 
 
 @admin.display(description=_("end"))
 def end_button(override: Override) -> SafeString:
-    """A button that submits the form around the list, with its CSRF token, to its own URL."""
+    """A button that submits the form around the list, with its CSRF token, to its own URL, which is relative to the list's."""
     if override.state == "ended":
         return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for an empty string
-    url = reverse("admin:ratewindow_override_end", args=[override.pk])
     button = '<span class="rw-quick"><button type="submit" class="button" formaction="{}">{}</button></span>'
-    return format_html(button, url, gettext("End now"))
+    return format_html(button, f"{override.pk}/end/", gettext("End now"))
 
 
 @admin.action(description=_("End selected ones now"), permissions=["change"])
@@ -79,7 +80,7 @@ def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
 
 
 @register(Override)
-class OverrideAdmin(AskingAdmin):
+class OverrideAdmin(RecordedAdmin):
     form = OverrideForm
     list_filter = ["action"]
     list_select_related = ["created_by"]
@@ -88,6 +89,7 @@ class OverrideAdmin(AskingAdmin):
     show_facets = admin.ShowFacets.NEVER  # counting a million rows once for each choice is slow
     actions = [end_now]
     radio_fields = {"action": admin.VERTICAL}
+    readonly_fields = [made_by]  # type: ignore[list-item]  # the stubs accept only str
 
     class Media:
         css = {"all": ["ratewindow/rules.css", "ratewindow/overrides.css"]}
@@ -140,7 +142,7 @@ class OverrideAdmin(AskingAdmin):
         return ["rule", "reason", *(["identity"] if may_see(request) else [])]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Those for exactly the client that is typed, else those that have the words."""
+        """Those for exactly the client that is typed, as requests are matched; else those that have the words."""
         if search_term and may_see(request):
             with suppress(ValueError):
                 exact = queryset.naming(parse_subject(as_subject(search_term, find_users=False)))
@@ -154,17 +156,10 @@ class OverrideAdmin(AskingAdmin):
             return False
         return super().lookup_allowed(lookup, value, request)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Override | None = None) -> Any:
-        return [] if obj is None else [made_by]
-
     def get_fieldsets(self, request: HttpRequest, obj: Override | None = None) -> Any:
         fixed = ["action", "identity", "reason"] if obj is None else ["action", "reason", made_by]
         lasts = ["lasts"] if obj is None or self.has_change_permission(request, obj) else []
         return [(None, {"fields": [*fixed, "rule", "rate", *lasts, "expires_at", "starts_at"]})]
-
-    def get_form(self, request: HttpRequest, obj: Override | None = None, change: bool = False, **kwargs: Any) -> Any:
-        form = type(self.form.__name__, (self.form,), {"request": request})
-        return super().get_form(request, obj, change=change, **{"form": form, **kwargs})
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         override = kwargs.get("obj")
@@ -182,8 +177,6 @@ class OverrideAdmin(AskingAdmin):
         return super().response_change(request, obj)
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
-        if not change:
-            obj.source = "admin"
         super().save_model(request, obj, form, change)
         if note := obj.unknown_rule():
             messages.warning(request, note)

@@ -25,7 +25,7 @@ from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides.subjects import EVERYBODY, masked
-from ratewindow.report.reading import Name, Offenders, Reading, read
+from ratewindow.report.reading import WOULD_REFUSE, Name, Offenders, Reading, read
 from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Period, Report, between, last
 from ratewindow.report.summary import chart_data, clients, figures, long_label, span, summary, table, who_was_refused
 from ratewindow.rooms import Link
@@ -41,7 +41,7 @@ MOMENT = "%Y-%m-%dT%H:%M"
 class ReportForm(forms.Form):
     """A form sent by GET, so that a report can be bookmarked and shared.
 
-    Requests of blocked clients that met no rule are a line for those who may know of blocks.
+    Requests of blocked clients that matched no rule are a line for those who may know of blocks.
     """
 
     period = forms.ChoiceField(
@@ -90,20 +90,15 @@ class ReportForm(forms.Form):
         return urlencode({name: value for name, value in {**texts, **other}.items() if value})
 
     def to_period(self, now: datetime) -> Period:
-        retention = conf.current().retention
         start, end = self._value("start"), self._value("end")
         if start:
-            return between(start, min(end, now) if end else now, now, retention)
-        return last(self.chosen(), now, retention)
+            return between(start, min(end, now) if end else now, now)
+        return last(self.chosen(), now)
 
     def read(self, most: int = 40) -> Reading:
         """`most` names of each kind: clients, networks."""
         now = time_zone.now()
-        return read(self.to_period(now), self.rules(), now, most, ask_redis=glance(self._request).reachable)
-
-    def goes_on(self) -> bool:
-        """Whether it is up to now, so that its numbers change."""
-        return not self._value("end")
+        return read(self.to_period(now), self.rules(), now, most, ask_redis=glance(self._request)["store"]["reachable"])
 
     def _value(self, name: str) -> Any:
         return self.cleaned_data.get(name) if self.is_valid() else None
@@ -112,7 +107,7 @@ class ReportForm(forms.Form):
 def _rule_names(chosen: str) -> set[str]:
     """The rules to choose from. A deleted rule is one only if it is `chosen` already: there may be many."""
     deleted = {chosen} if chosen and ThrottleStat.objects.filter(rule=chosen).exists() else set()
-    return {*RateRule.objects.values_list("name", flat=True), *code_rates.names(), *deleted}
+    return {*RateRule.objects.values_list("name", flat=True), *code_rates.load_names(), *deleted}
 
 
 OFTEN_S, SELDOM_S = 5, 60  # how often an hour, and a longer period, is read again
@@ -127,10 +122,11 @@ def changing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[s
         "refused": gettext("Refused"),
         "zoom": gettext("%s to %s: press Enter to see this time alone, Escape to leave."),
     }
-    bound = max(reading.offenders.clients.bound.rank, reading.offenders.networks.bound.rank)
+    bound = reading.offenders.bound.rank
     return {
         "report": report,
         "summary": summary(reading, partial(display, request)),
+        "is_loud": any(spell.outcome != WOULD_REFUSE for spell in reading.spells),
         "span": span(report),
         "links": _links(request, reading),
         "figures": figures(report),
@@ -155,11 +151,12 @@ def choosing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[s
     return {
         "form": form,
         "choices": [
-            {"label": label, "words": words, "query": form.query(period=name), "chosen": name == form.chosen()}
-            for name, (__, label, words) in CHOICES.items()
+            {"label": label, "query": form.query(period=name), "chosen": name == form.chosen()}
+            for name, (__, label, __) in CHOICES.items()
         ],
         "is_late": _is_late(reading),
-        "live": {"url": f"?{query}&live=1", "every": every_s} if form.goes_on() and form.is_valid() else None,
+        # A report up to now, whose numbers change.
+        "live": {"url": f"?{query}&live=1", "every": every_s} if form.is_valid() and not form.cleaned_data["end"] else None,
     }
 
 
@@ -200,7 +197,7 @@ def client_lines(request: HttpRequest, found: Offenders) -> list[dict[str, Any]]
         in_shadow = gettext("Would be refused: %s.") % number(name.would_refuse)
         return {
             "who": display(request, name.value),
-            "note": clients(name.clients) if name.clients else "",
+            "note": clients(name.clients) if name.clients.number else "",
             "refused": number(name.refused),
             "would_refuse": number(name.would_refuse),
             "share": percent(name.rank, total),  # of all requests that were refused, or would have been
@@ -210,15 +207,15 @@ def client_lines(request: HttpRequest, found: Offenders) -> list[dict[str, Any]]
             "members": [line(client) for client in members],
         }
 
-    networks = found.networks.most[:MOST_CLIENTS]
+    networks = found.networks[:MOST_CLIENTS]
     inside: defaultdict[str, list[Name]] = defaultdict(list)
-    for client in found.clients.most:
+    for client in found.clients:
         inside[client.inside if client.inside in {network.value for network in networks} else ""].append(client)
     return [*(line(name, inside[name.value]) for name in networks), *map(line, inside[""][:MOST_CLIENTS])]
 
 
 def rule_lines(request: HttpRequest, report: Report) -> Iterator[dict[str, Any]]:
-    """The rules that were met, those that refuse most first."""
+    """The rules that requests matched, those that refuse most first."""
     may_open = request.user.has_perm("ratewindow.view_raterule")
     order = sorted(report.rules.items(), key=lambda item: (-item[1].refused, -item[1].would_refuse, -item[1].passed, item[0]))
     met = [(name, sums) for name, sums in order if sums.met][:MOST_RULES]
@@ -248,7 +245,7 @@ def _described(name: str, row: RateRule | None) -> tuple[str, str, str]:
         return row.mode, mode_in_words(row), sentence(row)
     if name == BLOCKS:  # a line of blocked requests, which is no rule
         return "", "", gettext("Requests of blocked clients that matched no enforced rule.")
-    return ("code", gettext("In code"), "") if name in code_rates.names() else ("gone", gettext("Deleted"), "")
+    return ("code", gettext("In code"), "") if name in code_rates.load_names() else ("gone", gettext("Deleted"), "")
 
 
 def reasons(report: Report, with_blocks: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

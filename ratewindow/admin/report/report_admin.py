@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import RecordedAdmin, register, reverse
+from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
 from ratewindow.admin.report import page
 from ratewindow.admin.rights import display, may_switch
 from ratewindow.admin.state import off_message, state_page, switch_page
@@ -35,9 +35,10 @@ def _over_time(reading: Reading) -> Iterator[Iterable[Any]]:
 def _who(request: HttpRequest, reading: Reading) -> Iterator[Iterable[Any]]:
     """Any number may be larger by `may_lack`."""
     yield "kind", "name", "refused", "would_refuse", "may_lack"
-    for kind, names in (("network", reading.offenders.networks), ("client", reading.offenders.clients)):
-        for name in names.most:
-            yield kind, display(request, name.value), name.refused, name.would_refuse, names.bound.rank
+    found = reading.offenders
+    for kind, names in (("network", found.networks), ("client", found.clients)):
+        for name in names:
+            yield kind, display(request, name.value), name.refused, name.would_refuse, found.bound.rank
 
 
 FILES: dict[str, tuple[Any, Callable[[HttpRequest, Reading], Iterator[Iterable[Any]]]]] = {
@@ -98,7 +99,7 @@ class ReportAdmin(RecordedAdmin):
             path("", view(self.changelist_view), name="ratewindow_throttlestat_changelist"),
             path("", view(self.changelist_view), name="ratewindow_report"),
             path("state/", view(partial(state_page, self)), name="ratewindow_state"),
-            path("switch/", view(partial(switch_page, self)), name="ratewindow_switch"),
+            path("switch/", edits_no_rule(view(partial(switch_page, self))), name="ratewindow_switch"),
             path("export/", view(export), name="ratewindow_report_export"),
         ]
 

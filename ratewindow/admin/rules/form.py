@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import EditForm
-from ratewindow.admin.rights import check_code
+from ratewindow.admin.rights import check_code, may_enforce
 from ratewindow.admin.rules import new_rules
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.algorithms import Algorithm, algorithm, algorithm_choices
@@ -85,16 +85,11 @@ _WITH_PATTERN = (AppliesTo.PATH, AppliesTo.PREFIX, AppliesTo.REGEX, AppliesTo.RO
 
 
 class RuleForm(EditForm):
-    """`may_enforce` and `request` are set by the admin."""
-
-    may_enforce = False
-    request: HttpRequest
-
     why = forms.CharField(
         required=False,
         max_length=MOST_REASON,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
-        label=_("Why"),
+        label=_("Reason"),
         help_text=_("For your colleagues: why you make this change. It is shown in the history, and is no part of the rule."),
     )
 
@@ -165,7 +160,7 @@ class RuleForm(EditForm):
         return mode
 
     def _check_enforcing(self) -> None:
-        if not self.may_enforce:
+        if not may_enforce(self.request):
             raise ValidationError(
                 _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."), code="forbidden"
             )
@@ -175,7 +170,7 @@ class RuleForm(EditForm):
         percent: int | None = self.cleaned_data["enforce_percent"]
         if (
             self.initial.get("mode") == Mode.ENFORCE
-            and not self.may_enforce
+            and not may_enforce(self.request)
             and (percent or 100) > self.initial["enforce_percent"]
         ):
             raise ValidationError(

@@ -72,7 +72,7 @@ def ready_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 def in_code(request: HttpRequest) -> Iterator[dict[str, Any]]:
     """The names that have a rate in code and no row."""
-    names = code_rates.names() - set(RateRule.objects.values_list("name", flat=True))
+    names = code_rates.load_names() - set(RateRule.objects.values_list("name", flat=True))
     for name in sorted(names):
         rated = code_rates.rated(name)
         rule = code_rates.rule(name)  # None of a rate by a function

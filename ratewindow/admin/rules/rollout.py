@@ -11,10 +11,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow import conf, rooms
+from ratewindow import rooms
 from ratewindow.admin.base import reverse
 from ratewindow.admin.rights import may_enforce
 from ratewindow.admin.state import glance
@@ -24,14 +23,15 @@ from ratewindow.conf.in_words import number, percent, some_of
 from ratewindow.counting.sums import NOTHING
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.origin import MOST_REASON
-from ratewindow.report.report import Report, last, report
+from ratewindow.report.report import Report, last, waiting
 
 
 def report_for(request: HttpRequest) -> Report:
     """The report of the last hour, made once per request; from the database alone while Redis does not answer."""
     if not hasattr(request, "_ratewindow_last_hour"):
-        period = last("1h", time_zone.now(), conf.current().retention)
-        request._ratewindow_last_hour = report(period, ask_redis=glance(request).reachable)  # type: ignore[attr-defined]
+        period = last("1h", time_zone.now())
+        known = waiting(ask_redis=glance(request)["store"]["reachable"])
+        request._ratewindow_last_hour = Report(period, known)  # type: ignore[attr-defined]
     return request._ratewindow_last_hour  # type: ignore[attr-defined,no-any-return]
 
 
@@ -71,13 +71,12 @@ def figures(report: Report, name: str) -> SafeString:
 
 def box(model_admin: Any, request: HttpRequest, rule: RateRule) -> dict[str, Any]:
     """What ``rollout.html`` shows: the mode, since when, what the rule matched and refused, and the buttons."""
-    period = last("24h", time_zone.now(), conf.current().retention)
-    counted = report(period, rule.name, ask_redis=glance(request).reachable)
+    period = last("24h", time_zone.now())
+    counted = Report(period, waiting(ask_redis=glance(request)["store"]["reachable"]), rule.name)
     return {
         "mode": rule.mode,
         "words": mode_in_words(rule),
         "since": time_zone.local(rule.mode_since),
-        "period": capfirst(period.words),
         "figures": figures(counted, rule.name),
         "who_url": f"{reverse('admin:ratewindow_report', request=request)}?{urlencode({'period': '24h', 'rule': rule.name})}",
         "url": reverse("admin:ratewindow_raterule_mode", [rule.pk], request)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from ratewindow import rooms
-from ratewindow.admin.base import AskingAdmin, changes_nothing, register, reverse, why_fieldsets
+from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse, why_fieldsets
 from ratewindow.admin.rights import may_enforce
 from ratewindow.admin.rules import (
     new_rules,
@@ -49,7 +49,7 @@ def preview_page(model_admin: Any, request: HttpRequest, pk: int | None = None) 
 
 
 def preview_of(form: Any, formsets: Sequence[Any]) -> dict[str, Any] | None:
-    """None while the form says too little; of one that was not sent the preview of the saved rule."""
+    """The preview of what the form says, None while that is too little; of the saved rule, if the form was not sent."""
     if not form.is_bound:
         return _preview_of_row(form.instance) if form.instance.pk else None
     if form.errors.keys() - _UNSAID or not all(formset.is_valid() for formset in formsets):
@@ -78,7 +78,7 @@ _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
 @register(RateRule)
-class RateRuleAdmin(AskingAdmin):
+class RateRuleAdmin(RecordedAdmin):
     form = RuleForm
     list_display = ["mode_badge", "name_and_sentence"]
     list_display_links = ["name_and_sentence"]
@@ -102,7 +102,7 @@ class RateRuleAdmin(AskingAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
-        shown = changes_nothing(view(require_POST(partial(preview_page, self))))
+        shown = edits_no_rule(view(require_POST(partial(preview_page, self))))
         return [
             path("preview/", shown, name=PREVIEW),
             path("<int:pk>/preview/", shown, name=PREVIEW),
@@ -130,7 +130,7 @@ class RateRuleAdmin(AskingAdmin):
             "in_code": [*new_rules.in_code(request)] if shows_code else [],
             "may_add": may_add,
             "ready": new_rules.ready() if may_add and unfiltered and not RateRule.objects.exists() else [],
-            "links": [link for room in rooms.installed() for link in room.rule_list_links(self, request)],
+            "links": [link for room in rooms.installed() for link in room.rule_links(self, request)],
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
@@ -147,10 +147,12 @@ class RateRuleAdmin(AskingAdmin):
         """Place the limits before the fieldset COUNTING, except under Jazzmin, which has tabs."""
         limits_before = "" if apps.is_installed("jazzmin") else COUNTING
         rule = kwargs.get("obj")
-        context |= {"limits_before": limits_before, "rollout": rollout.box(self, request, rule) if rule is not None else None}
-        if rule is None:
-            context["is_blank"] = request.method == "GET" and not request.GET
-        context["links"] = [link for room in rooms.installed() for link in room.rule_links(self, request, rule)] if rule else []
+        context |= {
+            "limits_before": limits_before,
+            "rollout": rollout.box(self, request, rule) if rule else None,
+            "is_blank": request.method == "GET" and not request.GET,
+            "links": [link for room in rooms.installed() for link in room.rule_links(self, request, rule)] if rule else [],
+        }
         if self.has_change_permission(request, rule) if rule else self.has_add_permission(request):
             context["preview_url"] = reverse(f"admin:{PREVIEW}", [rule.pk] if rule else [], request)
         formsets = [inline.formset for inline in context["inline_admin_formsets"]]
@@ -184,10 +186,6 @@ class RateRuleAdmin(AskingAdmin):
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) and may_enforce(request)
-
-    def get_form(self, request: HttpRequest, obj: RateRule | None = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change=change, **kwargs)
-        return type(form.__name__, (form,), {"may_enforce": may_enforce(request), "request": request})
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("ratewindow.export_throttlestat")

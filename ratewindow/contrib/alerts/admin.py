@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import RecordedAdmin, register, reverse
+from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.contrib.alerts.sending import send_test
 
@@ -52,7 +52,6 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
 class AlertChannelAdmin(RecordedAdmin):
     form = ChannelForm
     change_form_template = "admin/ratewindow/alerts/change_form.html"
-    show_add_link = True  # without it Unfold's lists have no button that adds
     list_display = ["name", "way", "active", "daily_report", "raised_now", "error", "sent_at"]
     list_filter = ["way", "active"]
     radio_fields = {"way": admin.VERTICAL}
@@ -85,7 +84,7 @@ class AlertChannelAdmin(RecordedAdmin):
         ]
 
     def get_urls(self) -> list[URLPattern]:
-        test = self.admin_site.admin_view(self.test_view)
+        test = edits_no_rule(self.admin_site.admin_view(self.test_view))
         return [path("<int:pk>/test/", test, name="ratewindow_alerts_alertchannel_test"), *super().get_urls()]
 
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:

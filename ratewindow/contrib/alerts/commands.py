@@ -21,14 +21,12 @@ def _write(lines: Sequence[str], stdout: Any) -> None:
 ALERTS = Subcommand(
     NAME="alerts",
     HELP="Send the alerts that are new or over by the channels of the admin. Running it twice sends nothing twice.",
-    add_arguments=lambda parser: parser.add_argument("--dry-run", action="store_true", help="only report what would be sent"),
+    arguments=[("--dry-run", {"action": "store_true", "help": "only report what would be sent"})],
     run=lambda options, stdout: _write(raise_alerts(options["dry_run"]), stdout),
 )
 REPORT = Subcommand(
     NAME="report",
     HELP="Print what the report says of yesterday, or send it by the channels of the admin that want it, once to each.",
-    add_arguments=lambda parser: parser.add_argument(
-        "--send", action="store_true", help="send it to the channels that have not had it yet"
-    ),
+    arguments=[("--send", {"action": "store_true", "help": "send it to the channels that have not had it yet"})],
     run=lambda options, stdout: _write(send_report() if options["send"] else [of_yesterday()], stdout),
 )

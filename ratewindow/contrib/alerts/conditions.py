@@ -8,16 +8,15 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext, ngettext
 
-from ratewindow import conf
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.counting.collecting import span_start
-from ratewindow.counting.sums import Sums
+from ratewindow.counting.sums import NOTHING, Sums
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.stats import Resolution
 from ratewindow.report.reading import REFUSED, Spell, spells, usual
-from ratewindow.report.report import DAY, HOUR, MINUTE, Period, between, last, met_since, report, waiting
+from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report, began, between, last, waiting
 
 LATELY = 5 * MINUTE
 UNMATCHED_DAYS, READY_DAYS = 30, 7
@@ -34,21 +33,20 @@ class SiteState:
 
     def __init__(self, now: datetime) -> None:
         self.now = now
-        self._kept = conf.current().retention
         self._waiting = waiting(now.timestamp())
-        self._lately = between(now - LATELY, now, now, self._kept)
+        self._lately = between(now - LATELY, now, now)
         self.live = self._waiting.live
         self.minutes = (now - self._lately.start) / MINUTE  # that `lately` is about
 
     @cached_property
     def lately(self) -> Mapping[str, Sums]:
         """By rule."""
-        return report(self._lately, known=self._waiting).rules
+        return Report(self._lately, self._waiting).rules
 
     @cached_property
     def spells(self) -> Sequence[Spell]:
         """The unusual refusals that go on."""
-        quarter = report(last("15m", self.now, self._kept), known=self._waiting)
+        quarter = Report(last("15m", self.now), self._waiting)
         return [
             spell for spell in spells(quarter, usual(quarter, self.now), self.now) if spell.outcome == REFUSED and spell.ongoing
         ]
@@ -62,14 +60,18 @@ class SiteState:
     def unmatched(self) -> Sequence[str]:
         """Enforced rules; none of them while it is not known what happened since then."""
         start = self.now - UNMATCHED_DAYS * DAY
-        met = met_since(start, self._waiting)
-        return [name for name in _names(Mode.ENFORCE) if name not in met.names] if met.since == start else []
+        first = began(self._waiting)
+        if first is None or first > start:
+            return []
+        period = Period(span_start(start, Resolution.DAY), self.now, DAY, Resolution.DAY)
+        sums = Report(period, self._waiting).rules
+        return [name for name in _names(Mode.ENFORCE) if not sums.get(name, NOTHING).met]
 
     @cached_property
     def tried(self) -> Mapping[str, Sums]:
         """Rules in shadow that had requests on each of the days before this one."""
         end = span_start(self.now, Resolution.DAY)
-        days = report(Period(end - READY_DAYS * DAY, end, DAY, Resolution.DAY), known=self._waiting)
+        days = Report(Period(end - READY_DAYS * DAY, end, DAY, Resolution.DAY), self._waiting)
         passed = Counter(rule for (_, rule), sums in days.steps_of_rules.items() if sums.passed)
         return {rule: days.rules[rule] for rule in _names(Mode.SHADOW) if passed[rule] == READY_DAYS}
 

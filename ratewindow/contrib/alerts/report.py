@@ -8,7 +8,6 @@ from django.utils import timezone, translation
 from django.utils.formats import date_format
 from django.utils.translation import gettext, pgettext
 
-from ratewindow import conf
 from ratewindow.conf import time_zone
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.contrib.alerts.sending import attempt, language, outcome, send_lines
@@ -48,7 +47,7 @@ def _yesterday(now: datetime) -> date:
 
 def _read(day: date, now: datetime) -> Reading:
     start, end = (time_zone.aware(datetime.combine(each, time())) for each in (day, day + timedelta(days=1)))
-    return read(between(start, end, now, conf.current().retention), "", now, MOST_READ)
+    return read(between(start, end, now), "", now, MOST_READ)
 
 
 def _send_once(channel: AlertChannel, day: date, reading: Reading) -> str:
@@ -68,6 +67,6 @@ def _send_once(channel: AlertChannel, day: date, reading: Reading) -> str:
 def _paragraphs(day: date, reading: Reading) -> Iterator[str]:
     """Clients are masked, whatever ``ANONYMIZE`` says: a mail leaves the site."""
     yield gettext("Rate limits, %(day)s") % {"day": date_format(day, pgettext("date format", "l j F Y"))}
-    yield summary(reading, masked).text
+    yield summary(reading, masked)
     yield "\n".join(f"{figure['label']}: {figure['value']} ({figure['note']})" for figure in figures(reading.report))
     yield gettext("Times are in %(zone)s. Clients are masked.") % {"zone": reading.report.period.zone}

@@ -22,12 +22,7 @@ class BacktestConfig(rooms.Room):
 
         return page.urls(model_admin)
 
-    def rule_list_links(self, model_admin: Any, request: HttpRequest) -> Iterable[rooms.Link]:
+    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any = None) -> Iterable[rooms.Link]:
         from ratewindow.contrib.backtest import page
 
-        return page.links(model_admin, request, _("Backtest"))
-
-    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
-        from ratewindow.contrib.backtest import page
-
-        return page.links(model_admin, request, _("Backtest this rule"), rule.name)
+        return page.links(model_admin, request, rule.name if rule else "")

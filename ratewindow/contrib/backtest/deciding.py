@@ -1,4 +1,4 @@
-"""Deciding the requests of a log as a site would that enforces: by the steps of its doors and by the engine, at their times."""
+"""How `run` decides one request of a log: by the steps of a site's middleware and by the limiter, in memory, at its time."""
 
 import sys
 from collections import Counter
@@ -16,11 +16,12 @@ from ratewindow.contrib.backtest.requests import Place
 from ratewindow.contrib.backtest.result import ON_MISSING, Note
 from ratewindow.identity.recipe import Recipe, canonical
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.types import Check, Decision, RuleDecision
 from ratewindow.request import count_by_answer, decide
 from ratewindow.request.doors import Door, PathDoor
+from ratewindow.request.late_charges import question_of
 from ratewindow.request.prepare import Question, ask, judge
-from ratewindow.request.visit import Visit, question_of
+from ratewindow.request.visit import Visit
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
@@ -154,7 +155,7 @@ class Asking:
 class Judged(NamedTuple):
     """What became of a request: one decision for each rule that it met, and whether it was refused."""
 
-    parts: Collection[Decision]
+    parts: Collection[RuleDecision]
     refused: bool
 
 
@@ -201,4 +202,4 @@ def refusals(check: Check, times_ms: Sequence[int]) -> Iterable[bool]:
     ):
         return repeat(False, len(times_ms))
     store = MemoryStore(sys.maxsize)
-    return [store.refuses(check, at_ms) for at_ms in times_ms]
+    return [store.run([check], "hit", at_ms)[0].refuses for at_ms in times_ms]

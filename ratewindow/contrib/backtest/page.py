@@ -11,13 +11,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.formats import date_format
 from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from ratewindow.admin.base import changes_nothing, page_context, reverse
+from ratewindow.admin.base import edits_no_rule, page_context, reverse
 from ratewindow.admin.rights import display, may_see
-from ratewindow.admin.wording import local_time
+from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence, duration, listed, number, percent, translated
 from ratewindow.contrib.backtest.curve import Curve, Point
 from ratewindow.contrib.backtest.logs.log import Log, Most, open_logs
@@ -75,7 +76,7 @@ class BacktestForm(forms.Form):
         data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
         super().__init__(data, files, auto_id="rw-backtest-%s", label_suffix="", initial={"rule": request.GET.get("rule", "")})
         fields: dict[str, Any] = self.fields
-        names = {*RateRule.objects.values_list("name", flat=True), *code_rates.names()}
+        names = {*RateRule.objects.values_list("name", flat=True), *code_rates.load_names()}
         fields["rule"].choices = [("", _("A rule that does not exist yet")), *((name, name) for name in sorted(names))]
         self.plan: Plan | None = None
         self.result: Result | None = None
@@ -109,13 +110,14 @@ _PAGE = "admin:ratewindow_backtest"
 
 def urls(model_admin: Any) -> list[URLPattern]:
     view = model_admin.admin_site.admin_view(partial(page, model_admin))
-    return [path("backtest/", changes_nothing(view), name="ratewindow_backtest")]
+    return [path("backtest/", edits_no_rule(view), name="ratewindow_backtest")]
 
 
-def links(model_admin: Any, request: HttpRequest, text: Any, rule: str = "") -> Iterator[Link]:
-    """To the page with this rule chosen, for those who may open it."""
+def links(model_admin: Any, request: HttpRequest, rule: str = "") -> Iterator[Link]:
+    """To the page, with this rule chosen if there is one, for those who may open it."""
     if _may_open(model_admin, request):
-        yield Link(f"{reverse(_PAGE)}?{urlencode({'rule': rule})}" if rule else reverse(_PAGE), str(text))
+        query = f"?{urlencode({'rule': rule})}" if rule else ""
+        yield Link(reverse(_PAGE) + query, gettext("Backtest this rule") if rule else gettext("Backtest"))
 
 
 def _may_open(model_admin: Any, request: HttpRequest) -> bool:
@@ -137,7 +139,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if form.result is not None and form.plan is not None and form.plan.rule is not None:
         rule = form.plan.rule
         name = form.cleaned_data["rule"]
-        context["again"] = next(links(model_admin, request, "", name)).url
+        context["again"] = next(links(model_admin, request, name)).url
         context["found"] = of_result(form.result, form.cleaned_data["log"].name)
         context["curves"] = [of_period(request, period) for period in form.result.periods]
         context["use"] = _use(model_admin, request, rule, name, form.result) if form.result.reason is None else None
@@ -209,8 +211,8 @@ def _refusals(found: Numbers) -> str:
         )
         return message % {"requests": number(found.requests), "clients": number(found.clients)}
     message = ngettext(
-        "It would have refused %(refused)s of the %(requests)s requests that it meets (%(share)s), of %(clients)s client.",
-        "It would have refused %(refused)s of the %(requests)s requests that it meets (%(share)s), of %(clients)s clients.",
+        "It would have refused %(refused)s of the %(requests)s requests that it matches (%(share)s), of %(clients)s client.",
+        "It would have refused %(refused)s of the %(requests)s requests that it matches (%(share)s), of %(clients)s clients.",
         found.clients_refused.most,
     )
     values = {"refused": _said(found.refused), "clients": _said(found.clients_refused)}
@@ -230,8 +232,8 @@ def _about(log: Log, seen: Seen) -> str:
     values = {
         "requests": number(seen.requests),
         "format": log.format,
-        "from": local_time(datetime.fromtimestamp(seen.first_s, UTC)),
-        "to": local_time(datetime.fromtimestamp(seen.last_s, UTC)),
+        "from": _local_time(seen.first_s),
+        "to": _local_time(seen.last_s),
     }
     message = ngettext(
         "The log has %(requests)s request, from %(from)s to %(to)s, in the format %(format)s.",
@@ -239,6 +241,10 @@ def _about(log: Log, seen: Seen) -> str:
         seen.requests,
     )
     return message % values
+
+
+def _local_time(moment_s: float) -> str:
+    return date_format(time_zone.local(datetime.fromtimestamp(moment_s, UTC)), "DATETIME_FORMAT")
 
 
 def _text(text: str) -> str:

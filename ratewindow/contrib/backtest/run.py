@@ -1,4 +1,7 @@
-"""A backtest: which rules are asked of a log, and what the engine decides of each of its requests by them, at the log's times."""
+"""A backtest: what rules would have decided about the requests of a log, by the limiter itself, at the log's times.
+
+The page and the command choose a `Plan`, which rules are tried, and call `backtest`.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -16,13 +19,13 @@ from ratewindow.contrib.backtest.result import Busy, Caught, Note, OfPeriod, OfR
 from ratewindow.identity import ip, recipe
 from ratewindow.identity.request_attributes import user_or_ip
 from ratewindow.limiter.problem import Problem
-from ratewindow.limiter.types import Check, Decision, Window, too_much
+from ratewindow.limiter.types import Check, RuleDecision, Window, too_much
 from ratewindow.request.doors import Door, PathDoor, doors_of
 from ratewindow.rulebook import current, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.rate_options import parse_options
-from ratewindow.rules.rule import Rule, check_methods, check_pattern
+from ratewindow.rules.rule import Rule, check_pattern, parse_methods
 
 NAME = "backtest"  # of a rule that is given by its rates
 
@@ -58,7 +61,7 @@ def of_rule(name: str, rates: str = "") -> Plan:
     reading.reload()
     known = current.held().by_name
     rule = known.get(name)
-    if rule is None and name in code_rates.names():
+    if rule is None and name in code_rates.load_names():
         rule = code_rates.rule(name)
     if rule is None:
         raise Problem("there is no rule {name!r}: manage.py ratewindow rules lists them", name=name[:64])
@@ -79,7 +82,7 @@ def of_rates(
     check_pattern(applies_to, pattern)
     recipe(key)
     windows = _windows(rates, algorithm)
-    return _enforced(Rule(NAME, windows, key=key, applies_to=applies_to, pattern=pattern, methods=check_methods(methods)))
+    return _enforced(Rule(NAME, windows, key=key, applies_to=applies_to, pattern=pattern, methods=parse_methods(methods)))
 
 
 def _at_other_rates(rule: Rule, rates: str) -> tuple[Window, ...]:
@@ -121,7 +124,7 @@ class _Backtest:
         self._places = Places(plan.is_site or not BY_USER.isdisjoint(parts))
         self._asking = Asking(plan.book, plan.doors, self._decidable)
         self._moments = Moments(log)
-        courses = 2 if self._moments.whole_seconds else 1
+        courses = 2 if self._moments.whole_seconds else 1  # one for each of the times of a `Moment`
         self._courses = [Course(self._decidable) for _ in range(courses)]
         self._total, self._by_rule = Tally(courses), defaultdict[str, Tally](lambda: Tally(courses))
         self._clients, self._seen = Clients(courses), Seen(self._moments.whole_seconds)
@@ -182,7 +185,7 @@ class _Backtest:
                     if part.outcome in ("refused", "would_refuse"):
                         self._by_rule[part.rule].refuse(number, _identity(part, request), part.outcome == "refused")
 
-    def _add(self, parts: Collection[Decision], request: Place, moment: Moment) -> str:
+    def _add(self, parts: Collection[RuleDecision], request: Place, moment: Moment) -> str:
         """Count the request for its client, which is returned, and for each rule that it met."""
         if self._rule is not None:
             who = next((_identity(part, request) for part in parts), "") or ip(request)
@@ -234,7 +237,7 @@ class _Backtest:
             yield Note("unmet", {"rule": self._rule.name})
 
 
-def _identity(part: Decision, request: Place) -> str:
+def _identity(part: RuleDecision, request: Place) -> str:
     """Whom a rule has counted; the address where it has counted nobody."""
     return part.check.identity if part.check is not None else ip(request)
 

@@ -45,15 +45,10 @@ class ExplainConfig(rooms.Room):
 
         return page.urls(model_admin)
 
-    def rule_list_links(self, model_admin: Any, request: HttpRequest) -> Iterable[rooms.Link]:
+    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any = None) -> Iterable[rooms.Link]:
         from ratewindow.contrib.explain import page
 
-        return page.link_to_page()
-
-    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
-        from ratewindow.contrib.explain import page
-
-        return page.link_of_rule(rule)
+        return page.link_to_page() if rule is None else page.link_of_rule(rule)
 
     def client_links(self, request: HttpRequest, identity: str) -> Iterable[rooms.Link]:
         from ratewindow.contrib.explain import page

@@ -1,4 +1,5 @@
 """The codes of refusals: for an hour it is known what was refused, which rule refused it, and for which client.
+A refused client reads the code in the answer and tells it to staff, who type it into Explain.
 
 They come in batches from the counts, and a thread sends them to Redis about once a second. In a minute a process keeps at most
 `MOST_OF_NETWORK` of one network and `MOST` in all, so a flood leaves room for others.
@@ -18,7 +19,7 @@ from django.utils.translation import gettext
 
 from ratewindow import conf
 from ratewindow.counting.counters import counters
-from ratewindow.counting.sheets import Facts, Refusal
+from ratewindow.counting.sheets import Refusal, RequestFacts
 from ratewindow.identity import kept
 from ratewindow.identity.request_attributes import METHODS, resolved
 from ratewindow.limiter.problem import Problem
@@ -106,7 +107,7 @@ def _is_recent(refused: Refused) -> bool:
     return refused.at_s > time.time() - HOUR_S
 
 
-def route_of(facts: Facts | None) -> str:
+def route_of(facts: RequestFacts | None) -> str:
     """``POST /login/``, or ``GET /shop/<int:pk>/``; empty for a refusal of code that had no request."""
     if facts is None:
         return ""
@@ -145,7 +146,7 @@ def find(text: str, with_overrides: bool = True) -> Refused | None:
     code = as_typed(text)
     if not code:
         raise Problem("{text!r} is not a code: it has five letters and digits, and never 0, 1, i, l or o", text=text[:40])
-    counters.count_waiting()
+    counters.count_pending()
     refused = of_process.held.get(code) or (None if process_clients.in_memory() else read(code))
     if refused is None or not _is_recent(refused):
         return None

@@ -5,6 +5,7 @@ would judge it, but for the charges: they only peek.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,7 +27,7 @@ from ratewindow.conf.in_words import one_of
 from ratewindow.identity.address import SUPPOSED, parse_address
 from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.problem import Problem
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, RuleDecision
 from ratewindow.models import Override
 from ratewindow.overrides import users
 from ratewindow.overrides.lookup import Ruling
@@ -39,7 +40,7 @@ from ratewindow.rulebook import current, kill_switch
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rulebook.kill_switch import Switch
 from ratewindow.rules.matching import Index
-from ratewindow.rules.rule import Rule, parse_methods
+from ratewindow.rules.rule import Rule
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -69,7 +70,8 @@ def pairs(lines: Iterable[str], separator: str) -> dict[str, str]:
 def request_of(said: Description, find_users: bool = True) -> HttpRequest:
     """The request. Raises ValueError. Without `find_users` it is for people who may not see users: only keys name one."""
     method, address = said.method.strip().upper() or "GET", said.address.strip()
-    parse_methods(method)
+    if not re.fullmatch(r"[A-Z-]{1,20}", method):
+        raise Problem("{method!r} is not an HTTP method: write for example POST", method=method)
     if address and parse_address(address) is None:
         raise Problem("{text!r} is not an address: write for example 203.0.113.9 or 2001:db8::1", text=address[:100])
     headers = {name: value.encode().decode("latin-1") for name, value in said.headers.items()}  # as a server decodes them
@@ -115,7 +117,7 @@ class Stage:
     rules: Sequence[Rule]  # as rows and code have them
     asked: Sequence[Rule]  # without those that the client is exempt from, and with other rates
     decision: Decision
-    alone: Sequence[Decision]  # each rule's as if it were in shadow: with its numbers whoever refuses
+    alone: Sequence[RuleDecision]  # each rule's as if it were in shadow: with its numbers whoever refuses
     asks_view: bool  # the view decides what a refusal means
     stays_open: bool  # a page of ours, for staff who correct rules there
 
@@ -143,10 +145,10 @@ def _stage(passage: Passage) -> Stage:
     """What a guard would decide at this door."""
     question = passage.question()
     decision = decide.decide(question, "peek")
-    alone = decision.decisions
+    alone = decision.parts
     if not decision.allowed:  # the limiter gives no numbers of rules in shadow then, and a block refuses without any
         checks = [check._replace(enforce=False) for check in question.checks]
-        alone = decide.decide(question._replace(checks=checks, settled=[]), "peek").decisions if checks else ()
+        alone = decide.decide(question._replace(checks=checks, settled=[]), "peek").parts if checks else ()
     rulings = passage.overrides.of_request(passage.seen) if passage.overrides is not None else []
     asked = judge(rulings, passage.rules).rules
     stays_open = not decision.allowed and guard.is_for_our_pages(passage.request) and guard.may_correct(passage.request)
@@ -169,7 +171,7 @@ class Line:
 
     rule: Rule
     effect: str  # refuses, would refuse, passes, exempt, blocked, not counted or no match
-    decision: Decision | None = None
+    decision: RuleDecision | None = None
     mode: str = ""  # enforce, shadow or off, for this client
     in_code: bool = False  # the rate is given by code
     asks_view: bool = False
@@ -246,21 +248,21 @@ def _line(stage: Stage, rule: Rule, book: Rulebook) -> Line:
     )
 
 
-def _own(stage: Stage, rule: Rule) -> Decision | None:
+def _own(stage: Stage, rule: Rule) -> RuleDecision | None:
     """The rule's own decision: as the request got it or, if that has no numbers since another rule refuses, alone."""
-    judged = next((part for part in stage.decision.decisions if _is_by(part, rule)), None)
+    judged = next((part for part in stage.decision.parts if _is_by(part, rule)), None)
     alone = next((part for part in stage.alone if _is_by(part, rule)), None)
     if judged is None or (judged.outcome == "other" and judged.mode == "shadow"):
         return alone or judged
     return None if judged.reason == "block" else judged
 
 
-def _is_by(part: Decision, rule: Rule) -> bool:
+def _is_by(part: RuleDecision, rule: Rule) -> bool:
     return part.made_by is not None and (part.rule, part.made_by.is_beside) == (rule.name, rule.is_beside)
 
 
-def _effect(stage: Stage, rule: Rule, decision: Decision | None) -> str:
-    if any(part.reason == "block" for part in stage.decision.decisions):
+def _effect(stage: Stage, rule: Rule, decision: RuleDecision | None) -> str:
+    if any(part.reason == "block" for part in stage.decision.parts):
         return "blocked"
     if all((each.name, each.is_beside) != (rule.name, rule.is_beside) for each in stage.asked):
         return "exempt"

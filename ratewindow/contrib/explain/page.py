@@ -15,7 +15,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy as _
 from redis.exceptions import RedisError
 
-from ratewindow.admin.base import changes_nothing, page_context, reverse
+from ratewindow.admin.base import edits_no_rule, page_context, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users
 from ratewindow.admin.rules.form import USUAL_METHODS
@@ -101,7 +101,7 @@ class ExplainForm(forms.Form):
 
 
 def urls(model_admin: Any) -> list[URLPattern]:
-    view = changes_nothing(model_admin.admin_site.admin_view(partial(page, model_admin)))
+    view = edits_no_rule(model_admin.admin_site.admin_view(partial(page, model_admin)))
     return [path("explain/", view, name="ratewindow_explain")]
 
 

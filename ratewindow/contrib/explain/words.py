@@ -1,4 +1,4 @@
-"""An explanation in the reader's language: the answer in a sentence, all else as the cells of a table."""
+"""An explanation in words, for the page and the command: the answer in a sentence, all else as the cells of a table."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy as _, pgettext
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import duration, listed
 from ratewindow.contrib.explain.explanation import Explanation, Line
-from ratewindow.operations.clients import UnderRule
+from ratewindow.operations.clients import free, used
 from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE
 
 EFFECTS = {
@@ -112,12 +112,12 @@ def _clauses(line: Line) -> Iterator[str]:
 
 def uses(line: Line) -> str:
     """``5 of 5 in 1m, 9 of 20 in 1h``."""
-    return listed(UnderRule(line.rule, line.decision).used) if line.decision is not None else ""
+    return listed(used(line.decision)) if line.decision is not None else ""
 
 
 def frees(line: Line) -> str:
     """When what is full has room again, or who is locked out is let in: ``in 41s``; empty if there is room."""
-    return UnderRule(line.rule, line.decision).free if line.decision is not None else ""
+    return free(line.decision) if line.decision is not None else ""
 
 
 def in_seconds(wait_s: float) -> str:

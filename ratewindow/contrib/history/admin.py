@@ -1,6 +1,7 @@
 """The history in the admin: the list of all edits, the page of each, which can undo it, that of one rule, rules as a file, marks
 on the report's chart, and the refusal of the second of two people who edit the same."""
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -15,12 +16,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.crypto import salted_hmac
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import AskingAdmin, page_context, register, reverse
-from ratewindow.admin.rights import check_code, fingerprint, may_enforce, may_see, may_switch, whom
+from ratewindow.admin.base import RecordedAdmin, page_context, register, reverse
+from ratewindow.admin.rights import check_code, may_enforce, may_see, may_switch, whom
 from ratewindow.contrib.history import files, values
 from ratewindow.contrib.history.models import Edit
 from ratewindow.contrib.history.values import MODELS, ChangedMeanwhile, InvalidValues, Values
@@ -47,7 +49,7 @@ class ReasonForm(forms.Form):
 
 
 @register(Edit)
-class EditAdmin(AskingAdmin):
+class EditAdmin(RecordedAdmin):
     change_list_template = "admin/ratewindow/change_list.html"
     list_filter = ["kind", "action", "at"]
     list_display_links = None
@@ -56,7 +58,7 @@ class EditAdmin(AskingAdmin):
     sortable_by = ()
     actions = None
     search_fields = ["by", "reason"]
-    search_help_text = _("Search in the names of rules, in who and in why")
+    search_help_text = _("Search in the names of rules, in who and in reasons")
 
     class Media:
         css = {"all": ["ratewindow/rules.css", "ratewindow/history/history.css"]}
@@ -107,7 +109,7 @@ class EditAdmin(AskingAdmin):
             entry = Entry(edit, "", [])
             return format_html('<a href="{}" title="{}">{}</a>', entry.url, entry.clock, entry.ago)
 
-        @admin.display(description=_("who and why"))
+        @admin.display(description=_("who and reason"))
         def who(edit: Edit) -> SafeString:
             text = '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span> {}'
             return format_html(text, edit.by, Entry(edit, "", []).way, edit.reason)
@@ -161,9 +163,14 @@ class EditAdmin(AskingAdmin):
         return HttpResponseRedirect(reverse("admin:ratewindow_history_edit_changelist", request=request))
 
 
+def _fingerprint(values: Any) -> str:
+    """A digest by which a form knows plain values again. It is keyed, since a reader could try identities until one fits."""
+    return salted_hmac("ratewindow.contrib.history", json.dumps(values, sort_keys=True), algorithm="sha256").hexdigest()
+
+
 def _digest(change: Edit) -> str:
     """By which the page is known to have shown what would be done."""
-    return fingerprint([change.kind, change.subject, change.before, change.after])
+    return _fingerprint([change.kind, change.subject, change.before, change.after])
 
 
 @admin.action(description=_("Export selected rules"), permissions=["export"])
@@ -199,7 +206,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
 def token(row: Any, lock: bool = False) -> str:
     """A digest of the values of this row. Another row with them has another one, or a reader of masks could try values."""
     kind, subject = subject_of(row)
-    return fingerprint([kind, subject, values.read(kind, subject, values.database(), lock=lock)])
+    return _fingerprint([kind, subject, values.read(kind, subject, values.database(), lock=lock)])
 
 
 def check(request: HttpRequest, form: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from ratewindow.conf import time_zone
@@ -15,16 +15,11 @@ from ratewindow.contrib.history import files, values
 from ratewindow.contrib.history.models import Edit
 from ratewindow.contrib.history.values import ChangedMeanwhile, InvalidValues
 from ratewindow.contrib.history.words import Entry
-from ratewindow.management.subcommand import Subcommand
+from ratewindow.management.subcommand import REASON, Subcommand
 from ratewindow.models import RateRule
 
 BAD_FILE = 2  # the exit status
 STANDARD = "-"  # standard input or output
-
-
-def _history_arguments(parser: CommandParser) -> None:
-    parser.add_argument("rule", nargs="?", metavar="RULE", help="only the edits of this rule, also of one that was deleted")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many; default 20")
 
 
 def _history(options: dict[str, Any], stdout: Any) -> None:
@@ -49,13 +44,6 @@ def _in_text(edit: Edit) -> str:
     return "\n".join([" ".join(head.splitlines()), *entry.text_lines])
 
 
-def _restore_arguments(parser: CommandParser) -> None:
-    parser.add_argument("edit", nargs="?", type=int, metavar="ID", help="the number of an edit, from history; default the last")
-    parser.add_argument("--rule", default="", metavar="RULE", help="without a number: the last edit of this rule")
-    parser.add_argument("--yes", action="store_true", help="restore; without it only show what would change")
-    parser.add_argument("--reason", default="", help="why, for the history")
-
-
 def _restore(options: dict[str, Any], stdout: Any) -> None:
     with _failing("What the edit has"):
         change = values.undoing(_chosen(options["edit"], options["rule"]))
@@ -77,11 +65,6 @@ def _chosen(pk: int | None, rule: str) -> Edit:
     if not edit.is_restorable:
         raise CommandError(f"Edit {edit.pk} is a release, which cannot be taken back: its counts are deleted.")
     return edit
-
-
-def _export_arguments(parser: CommandParser) -> None:
-    parser.add_argument("file", nargs="?", default=STANDARD, metavar="FILE", help="default standard output")
-    parser.add_argument("--format", choices=(files.JSON, files.YAML), help="default as FILE ends, else json")
 
 
 def _export(options: dict[str, Any], stdout: Any) -> None:
@@ -108,12 +91,6 @@ def _write(name: str, data: bytes, stdout: Any) -> None:
         stdout.write(data.decode(), ending="")
 
 
-def _import_arguments(parser: CommandParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="JSON or YAML, as export writes it; - is standard input")
-    parser.add_argument("--yes", action="store_true", help="make the changes; without it they are only shown")
-    parser.add_argument("--reason", default="", help="why, for the history")
-
-
 def _import(options: dict[str, Any], stdout: Any) -> None:
     name = options["file"]
     with _failing(name):
@@ -126,14 +103,6 @@ def _import(options: dict[str, Any], stdout: Any) -> None:
             raise CommandError("Nothing was changed. To make these changes, add --yes.")
         values.apply(changes)
     stdout.write(f"Imported {name}: {_counted(changes)}.")
-
-
-def _apply_arguments(parser: CommandParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="JSON or YAML; - is standard input")
-    parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit with 1 if the rules differ, with 2 if the file cannot be used"
-    )
-    parser.add_argument("--reason", default="", help="why, for the history")
 
 
 def _apply(options: dict[str, Any], stdout: Any) -> None:
@@ -184,32 +153,54 @@ HISTORY = Subcommand(
     NAME="history",
     HELP="List the edits of rules, blocks and the switch, and releases, the newest first: the number, when, who, by which way, "
     "why, and each field before and after.",
-    add_arguments=_history_arguments,
+    arguments=[
+        ("rule", {"nargs": "?", "metavar": "RULE", "help": "only the edits of this rule, also of one that was deleted"}),
+        ("--limit", {"type": int, "default": 20, "metavar": "N", "help": "how many; default 20"}),
+    ],
     run=_history,
 )
 RESTORE = Subcommand(
     NAME="restore",
     HELP="Restore what an edit changed as it was before that edit. Without --yes it only shows what would change. A restore is "
     "an edit, too, and can be undone.",
-    add_arguments=_restore_arguments,
+    arguments=[
+        ("edit", {"nargs": "?", "type": int, "metavar": "ID", "help": "the number of an edit, from history; default the last"}),
+        ("--rule", {"default": "", "metavar": "RULE", "help": "without a number: the last edit of this rule"}),
+        ("--yes", {"action": "store_true", "help": "restore; without it only show what would change"}),
+        REASON,
+    ],
     run=_restore,
 )
 EXPORT = Subcommand(
     NAME="export",
     HELP="Write the rules to a file, which import and apply read. The same rules always give the same bytes.",
-    add_arguments=_export_arguments,
+    arguments=[
+        ("file", {"nargs": "?", "default": STANDARD, "metavar": "FILE", "help": "default standard output"}),
+        ("--format", {"choices": (files.JSON, files.YAML), "help": "default as FILE ends, else json"}),
+    ],
     run=_export,
 )
 IMPORT = Subcommand(
     NAME="import",
     HELP="Add and change the rules that a file names, all or none; other rules stay. Without --yes it only shows the changes.",
-    add_arguments=_import_arguments,
+    arguments=[
+        ("file", {"metavar": "FILE", "help": "JSON or YAML, as export writes it; - is standard input"}),
+        ("--yes", {"action": "store_true", "help": "make the changes; without it they are only shown"}),
+        REASON,
+    ],
     run=_import,
 )
 APPLY = Subcommand(
     NAME="apply",
     HELP="Make the rules equal to a file that export has written: add, change and delete what differs, all or none. Run twice, "
     "it changes nothing.",
-    add_arguments=_apply_arguments,
+    arguments=[
+        ("file", {"metavar": "FILE", "help": "JSON or YAML; - is standard input"}),
+        (
+            "--check",
+            {"action": "store_true", "help": "change nothing; exit with 1 if rules differ, with 2 if the file is unusable"},
+        ),
+        REASON,
+    ],
     run=_apply,
 )

@@ -1,4 +1,6 @@
-"""Rules as files of JSON or YAML: ``{"ratewindow": 1, "rules": [...]}``. The same rules always give the same bytes."""
+"""Rules as files of JSON or YAML, for the commands and the admin: ``{"ratewindow": 1, "rules": [...]}``. The same rules
+always give the same bytes.
+"""
 
 import json
 from collections.abc import Iterable

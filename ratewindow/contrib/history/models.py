@@ -1,4 +1,6 @@
-"""The edits of rules, blocks and the switch: who, when, why and by which way, with the values before and after."""
+"""The edits of rules, blocks and the switch: who, when, why and by which way, with the values before and after. `recording`
+writes them.
+"""
 
 from typing import Any
 
@@ -13,7 +15,7 @@ from ratewindow.overrides.subjects import MOST_CHARACTERS
 class Edit(models.Model):
     """What one transaction did to one rule with its limits, to one block or exemption, or to the switch; or one release.
 
-    An edit that is not saved is a change that somebody may make.
+    One that is not saved stands for what an import or a restore would change.
     """
 
     class Kind(models.TextChoices):

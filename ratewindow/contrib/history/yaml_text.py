@@ -1,4 +1,5 @@
-"""YAML by PyYAML, which may not be installed: read with nothing guessed but whole numbers, ``true``, ``false`` and ``null``.
+"""The YAML of `files`, by PyYAML, which may not be installed. When it is read, nothing is guessed but whole numbers, ``true``,
+``false`` and ``null``.
 
 With the usual rules of YAML 1.1 ``mode: off`` would be a boolean and ``1:30`` a number. Aliases are refused, since a short file
 may stand for a huge one.

@@ -1,4 +1,5 @@
-"""OpenTelemetry: this process's counts as instruments, and a span for each call of Redis that decides a request.
+"""OpenTelemetry: this process's counts as instruments, and a span for each call of Redis that decides a request,
+once the site calls `instrument`.
 
 Instrumentation of redis-py does not see these calls, which are made on its connections directly. Without `instrument` none of
 this costs anything: it replaces what makes the calls.

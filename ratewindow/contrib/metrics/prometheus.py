@@ -23,7 +23,7 @@ from ratewindow.counting.counters import counters
 from ratewindow.counting.sums import BOUNDS
 from ratewindow.health import overview
 from ratewindow.limiter.redis.thread_deadline import limited
-from ratewindow.rulebook import kill_switch, reading
+from ratewindow.rulebook import current, kill_switch
 from ratewindow.store import process_clients
 
 READ_S = 1.0  # within which the totals are read: a scrape is no request of the site
@@ -87,7 +87,7 @@ def _states(processes: Sequence[overview.Process], is_up: bool) -> Iterator[Metr
     limits_on = conf.current().enabled and not kill_switch.off
     yield GaugeMetricFamily("ratewindow_up", "Whether Redis answered this scrape.", is_up)
     yield GaugeMetricFamily("ratewindow_enabled", "Whether limits are on: 0 while they are switched off.", limits_on)
-    yield GaugeMetricFamily("ratewindow_rules", "Rules that the scraped process holds.", reading.status().rules)
+    yield GaugeMetricFamily("ratewindow_rules", "Rules that the scraped process holds.", len(current.of_site().by_name))
     about = "Processes of the site: those that count on Redis, and those without it."
     by_state = GaugeMetricFamily("ratewindow_processes", about, labels=["state"])
     states = [process["breaker"] for process in processes]

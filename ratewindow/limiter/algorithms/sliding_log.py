@@ -1,4 +1,10 @@
-"""`sliding_log`: every unit remembered by its time, so exact in any window, weights included."""
+"""`sliding_log`: every unit remembered by its time, so exact in any window, weights included.
+
+The state is `Kept`: how many units were charged at which time, oldest first, and their sum. A unit of time t counts until
+t + period. A request reads it as `SlidingLog`, which passes over the oldest times that have stopped counting; what the others
+leave of the limit is `room`. If the cost fits, those times are taken away, and the cost is added under the time of the request.
+Else it has to `wait` until so many of the oldest units that count have stopped.
+"""
 
 from bisect import bisect_left
 from collections import deque
@@ -35,13 +41,14 @@ class Kept:
 
 
 class SlidingLog:
-    """A log as it is read at `now_ms`. `stored` also has what has stopped counting since it was charged last."""
+    """A log as it is read at `now_ms`. What has stopped counting is taken away with the next change, not by reading."""
 
     settled = None
 
     def __init__(self, window: Measure, stored: Kept | None, now_ms: int) -> None:
         self.period, self.now, self.capacity = window.period_ms, now_ms, window.limit
         self.time, self.newest, self.discarded = -1, now_ms, False
+        # The state, how many of its times, from the oldest on, have stopped counting, and how many units count.
         self._kept, self._gone, self.used = stored, 0, 0
         if stored is not None:
             self._read(stored)
@@ -60,8 +67,8 @@ class SlidingLog:
             self.used -= units
             self._gone += 1
 
-    def _counting(self) -> Kept:
-        """What counts now, without what does not."""
+    def _trimmed(self) -> Kept:
+        """The state without the times that have stopped counting."""
         if self._kept is None:
             self._kept = Kept()
         for _ in range(self._gone):
@@ -70,19 +77,20 @@ class SlidingLog:
         return self._kept
 
     def _follow(self, kept: Kept) -> None:
+        """Go on with the state after a change."""
         self._kept, self.used = kept, kept.used
         self.room = self.capacity - self.used
 
     @property
     def stored(self) -> Kept | None:
-        return self._counting() if self.used else None
+        return self._trimmed() if self.used else None
 
     @property
     def empty(self) -> bool:
         return not self.used
 
     def charge(self, cost: int) -> None:
-        kept = self._counting()
+        kept = self._trimmed()
         self.time = self.newest = max(self.now, self.newest)
         kept.used += cost
         if kept.charges and kept.charges[-1][0] == self.time:
@@ -95,7 +103,7 @@ class SlidingLog:
     def count(self, cost: int) -> None:
         self.charge(cost)
         if self.room < 0:
-            kept = self._counting()
+            kept = self._trimmed()
             kept.drop(-self.room)
             self._follow(kept)
 
@@ -104,7 +112,7 @@ class SlidingLog:
         that stay leave later. And a log that may have been charged more than it keeps gives nothing back."""
         if self.used >= MOST_KEPT:
             return
-        kept = self._counting()
+        kept = self._trimmed()
         charges = [*kept.charges]
         at = bisect_left(charges, (time_ms or 0, 0))
         if time_ms is None:

@@ -4,6 +4,9 @@ As long as the limit, and what counts, is at most `most_times`, the time of each
 one period. Where more may count, a period is cut into buckets of ``width = ceil(period / buckets)`` milliseconds, and
 each unit counts as if it had come in the last millisecond of its bucket: it leaves less than one width late. So never too
 many pass, and above that border a few are refused a little early.
+
+``lua/algorithms/sliding_window.lua`` decides on Redis. `SlidingWindow` says the same in Python, for `MemoryStore`; a test
+compares their answers.
 """
 
 from collections.abc import Iterable

@@ -29,10 +29,8 @@ if HIREDIS_AVAILABLE:
 Answer = TypeVar("Answer")
 
 IDLE_S = 0.1  # a connection that rested longer is looked at before it is used: the server may have closed it
-UNUSED_S = 30.0  # a connection that no thread has needed for so long is closed
 
 _ASKING = packed(["ASKING"])
-_PLAIN = (2, "2")  # version 3 of the protocol lets a server send messages in between, which redis-py's parser sorts out
 _MOST_BYTES = 65_536  # of one reading
 _SHORT_BYTES = 80  # as that of one window: it is split sooner than hiredis has made a reader
 _PARSER: Any = getattr(cluster, "ClusterParser", DefaultParser)  # before redis-py 6 a cluster's errors were known to its own
@@ -41,9 +39,9 @@ _HEADS = {b"*%d" % count: count for count in range(1, 257)}
 
 
 class Server:
-    """One connection for each thread that calls at the same moment: what a client does around a call takes as long
-    as the call. Nothing is repeated: a call whose answer was lost may have counted. Where the connections are `timed`,
-    their timeout is that of an exchange as a whole, connecting included.
+    """A server as the threads of this process call it, each on a connection of its own, without the client around it: what
+    that does takes as long as the call. Nothing is repeated: a call whose answer was lost may have counted. Where the
+    connections are `timed`, their timeout is that of an exchange as a whole, connecting included.
 
     They are such as `like` makes, a client's pool, but none of its own: kept by us, they would be missing there, and a
     pool gives out so many and no more.
@@ -54,7 +52,6 @@ class Server:
         self.clock = clock or ServerClock()
         self._idle: list[tuple[Any, float]] = []  # pop and append are atomic: no lock
         self._pid = os.getpid()
-        self._tidy_s = 0.0
         self.limit_s = limit_of(like)
 
     def exchange(self, command: bytes, parts: int, now_s: float) -> list[int]:
@@ -72,8 +69,6 @@ class Server:
             self._failed(connection, now_s, error)
             raise
         self._idle.append((connection, now_s))
-        if now_s > self._tidy_s:
-            self.close_unused(now_s)
         return reply
 
     def call(self, call: Call, asking: bool = False, since_s: float | None = None) -> list[int]:
@@ -138,19 +133,6 @@ class Server:
         while self._idle:
             self._idle.pop()[0].disconnect()
 
-    def close_unused(self, now_s: float) -> None:
-        """Now and then, close connections that no thread has needed for long, but one: a crowd needs many, and then goes."""
-        self._tidy_s = now_s + UNUSED_S
-        while len(self._idle) > 1 and self._pid == os.getpid():
-            try:
-                connection, used_s = self._idle.pop(0)  # the one that rested longest, since calls take the last
-            except IndexError:
-                return
-            if now_s - used_s <= UNUSED_S:
-                self._idle.insert(0, (connection, used_s))
-                return
-            connection.disconnect()
-
     def _carefully(self, ask: Callable[[Any], Answer], asking: bool = False) -> Answer:
         """What `ask` finds on a connection that may first have to be opened, all within what is left of the limit."""
         now_s = monotonic()
@@ -168,8 +150,6 @@ class Server:
             self._failed(connection, now_s, error)
             raise
         self._idle.append((connection, now_s))
-        if now_s > self._tidy_s:
-            self.close_unused(now_s)
         return reply
 
     def _failed(self, connection: Any, now_s: float, error: BaseException) -> None:
@@ -224,7 +204,7 @@ def exchange(connection: Any, command: bytes, parts: int) -> list[int]:
     """
     socket: Any = getattr(connection, insides.SOCKET, None)
     receive = getattr(socket, "recv", None)  # fakeredis has none
-    if receive is None or connection.protocol not in _PLAIN:
+    if receive is None:
         connection.send_packed_command([command], check_health=False)
         return numbers(_read(connection), parts)
     try:

@@ -41,10 +41,9 @@ def expect(client: Any, store: str) -> None:
     It names only the type of the value, whose address may contain a password.
     """
     right, kind = store_name(client), type(client)
-    if right is None:
-        raise TypeError(f"{kind.__name__} is not a client of redis-py: write {_MAKING[store]}")
     if right != store:
-        raise TypeError(f"{kind.__module__}.{kind.__name__} is not a client for {store}: give it to {right}")
+        remedy = f"give it to {right}" if right else f"write {_MAKING[store]}"
+        raise TypeError(f"{kind.__module__}.{kind.__name__} is not a client for {store}: {remedy}")
 
 
 def store_of(given: Any, limit_s: float | None = None, watch: Watch | None = None) -> Any:
@@ -69,8 +68,8 @@ class RedisStore:
     The client's options say how long a call may take: give it short timeouts. Nothing is repeated here: a
     call whose answer was lost may have counted. The store keeps connections of its own, one for each thread that
     asks at the same moment, made as the client makes its own; those of the client are left to it. They are
-    closed with the store, and after half a minute of no use all but one, but not with the client. Where the
-    client's connections are `timed`, their timeout is that of the whole call, connecting included.
+    closed with the store, not with the client. Where the client's connections are `timed`, their timeout is that of the
+    whole call, connecting included.
     """
 
     is_async = False

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from ratewindow.limiter.redis import insides
 
@@ -175,10 +175,8 @@ def timed(connection_class: type) -> type:
 
 def limit_of(pool: Any) -> float | None:
     """How long an exchange on this pool's connections may take as a whole: their timeout, if they are timed."""
-    if issubclass(getattr(pool, "connection_class", object), _Timed):
-        timeout_s: float | None = pool.connection_kwargs.get("socket_timeout")
-        return timeout_s
-    return None
+    is_timed = issubclass(getattr(pool, "connection_class", object), _Timed)
+    return cast("float | None", pool.connection_kwargs.get("socket_timeout")) if is_timed else None
 
 
 def context_for(connection: Any) -> ssl.SSLContext | None:

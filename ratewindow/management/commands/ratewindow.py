@@ -50,7 +50,7 @@ class Command(BaseCommand):
         module = next(module for module in subcommands() if subcommand in (module.NAME, *_aliases(module)))
         with origin.edits(f"command {module.NAME}", by=who(), reason=options.get("reason") or ""):
             try:
-                module.run(options, SafeOutput(self.stdout))
+                module.run(options, SafeOutput(self.stdout._out))  # type: ignore[arg-type]
             except CommandError as error:
                 raise CommandError(in_escapes(str(error)), returncode=error.returncode) from error.__cause__
             except PROBLEMS as error:

@@ -7,36 +7,23 @@ from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from ratewindow.conf import time_zone
-from ratewindow.management.subcommand import Subcommand, table
+from ratewindow.management.subcommand import REASON, Subcommand, table
 from ratewindow.models import Override
-from ratewindow.operations.clients import release, standing
+from ratewindow.operations.clients import free, release, standing, used
 from ratewindow.overrides.subjects import EXAMPLES, as_subject, in_words
 from ratewindow.rulebook import reading
 
 EVERY_S = 1.0
 
 
-def _client(parser: CommandParser) -> None:
-    parser.add_argument("identity", metavar="IDENTITY", help=f"such as {EXAMPLES}; several parts are joined by +")
-    parser.add_argument("--rule", default="", metavar="RULE", help="only this rule; default all rules")
-
-
-def _client_and_watch(parser: CommandParser) -> None:
-    _client(parser)
-    parser.add_argument("--watch", action="store_true", help=f"again every {EVERY_S:.0f} s, until interrupted")
-
-
-def _client_and_reason(parser: CommandParser) -> None:
-    _client(parser)
-    parser.add_argument("--reason", default="", help="why, for your colleagues and the history")
-
-
-def _client_reason_and_duration(parser: CommandParser) -> None:
-    _client_and_reason(parser)
-    parser.add_argument("--for", dest="duration", metavar="DURATION", help="such as 1h or 2d; default without end")
+CLIENT = (
+    ("identity", {"metavar": "IDENTITY", "help": f"such as {EXAMPLES}; several parts are joined by +"}),
+    ("--rule", {"default": "", "metavar": "RULE", "help": "only this rule; default all rules"}),
+)
+DURATION = ("--for", {"dest": "duration", "metavar": "DURATION", "help": "such as 1h or 2d; default without end"})
 
 
 def _show(options: dict[str, Any], stdout: Any) -> None:
@@ -53,7 +40,7 @@ def _shown(typed: str, rule: str) -> str:
     identity = as_subject(typed)
     now = standing(identity, rule)
     overrides = [(each.action, each.rule or "all", in_words(each.identity), each.until(), each.reason) for each in now.overrides]
-    counts = [(each.rule.name, each.decision.mode, ", ".join(each.used), each.free) for each in now.rules]
+    counts = [(each.rule, each.mode, ", ".join(used(each)), free(each)) for each in now.rules]
     paragraphs = [
         f"{in_words(identity)} at {time_zone.local(time_zone.now()):%H:%M:%S %Z}",
         table(("IN FORCE", "RULE", "WHO", "UNTIL", "REASON"), overrides) if overrides else "",
@@ -88,25 +75,25 @@ SHOW = Subcommand(
     "Show how a client stands: what each rule has counted for it, when it has room again, and the blocks, exemptions and other "
     "rates in force. It counts nothing.",
     _show,
-    _client_and_watch,
+    [*CLIENT, ("--watch", {"action": "store_true", "help": f"again every {EVERY_S:.0f} s, until interrupted"})],
 )
 BLOCK = Subcommand(
     "block",
-    "Block a client, a network or a group: refuse all its requests, or with --rule those that meet that rule. '*' is everybody, "
+    "Block a client, a network or a group: refuse all its requests, or with --rule those that match that rule. '*' is everybody, "
     "with --rule and --for.",
     partial(_override, Override.objects.block, "Blocked"),
-    _client_reason_and_duration,
+    [*CLIENT, REASON, DURATION],
 )
 ALLOW = Subcommand(
     "allow",
     "Exempt a client, a network or a group from all rules and blocks, or with --rule from that rule only.",
     partial(_override, Override.objects.allow, "Exempted"),
-    _client_reason_and_duration,
+    [*CLIENT, REASON, DURATION],
 )
 RELEASE = Subcommand(
     "release",
     "Release a client: delete its counts and penalties under every rule or one, and end the blocks that name it.",
     _release,
-    _client_and_reason,
+    [*CLIENT, REASON],
     ("reset",),
 )

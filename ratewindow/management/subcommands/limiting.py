@@ -10,14 +10,14 @@ from typing import Any
 import redis
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from ratewindow import conf, rooms
 from ratewindow.checks import TAG, check_rows
 from ratewindow.counting.collecting import collect_stats
 from ratewindow.health import overview
-from ratewindow.management.subcommand import Subcommand, table
+from ratewindow.management.subcommand import REASON, Subcommand, table
 from ratewindow.management.subcommands import rules
 from ratewindow.operations import switch_off
 from ratewindow.operations.cleaning import KEYS_PER_SECOND, clean
@@ -37,20 +37,8 @@ def who() -> str:
         return socket.gethostname()
 
 
-def _reason(parser: CommandParser) -> None:
-    parser.add_argument("--reason", default="", help="why, for your colleagues")
-
-
-def _reason_and_duration(parser: CommandParser) -> None:
-    _reason(parser)
-    parser.add_argument("--for", dest="duration", metavar="DURATION", help="such as 30m; default until switched on")
-
-
 def _off(options: dict[str, Any], stdout: Any) -> None:
-    try:
-        for_s = None if options["duration"] is None else switch_off.seconds_of(options["duration"])
-    except ValueError as error:
-        raise CommandError(f"--for: {error}") from None
+    for_s = None if options["duration"] is None else switch_off.seconds_of(options["duration"])
     _say(switch_off.turn_off(for_s, options["reason"], who()), stdout)
 
 
@@ -61,41 +49,46 @@ def _say(unreached: Sequence[str], stdout: Any) -> None:
         stdout.write("RATEWINDOW['ENABLED'] is False in the settings, which overrides this: no limit holds.")
 
 
-def _clean_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="only report what would be deleted")
-    parser.add_argument(
-        "--rate",
-        type=_rate,
-        default=KEYS_PER_SECOND,
-        metavar="N",
-        help=f"how many keys of Redis to look at in a second; {KEYS_PER_SECOND} without it",
-    )
-
-
 def _rate(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a rate: write a whole number of keys a second, such as 5000")
     return int(text)
 
 
-OFF = Subcommand("off", "Switch all limits off in every process: nothing is refused or counted.", _off, _reason_and_duration)
+OFF = Subcommand(
+    "off",
+    "Switch all limits off in every process: nothing is refused or counted.",
+    _off,
+    [REASON, ("--for", {"dest": "duration", "metavar": "DURATION", "help": "such as 30m; default until switched on"})],
+)
 ON = Subcommand(
     "on",
     "Switch the limits on again after off, in every process.",
     lambda options, stdout: _say(switch_off.turn_on(options["reason"], who()), stdout),
-    _reason,
+    [REASON],
 )
 COLLECT = Subcommand(
     "collect",
     "Write the counts of past minutes from Redis to the report's tables. Running it twice does no harm.",
-    lambda options, stdout: stdout.write(str(collect_stats())),
+    lambda options, stdout: stdout.write(collect_stats()),
 )
 CLEAN = Subcommand(
     "clean",
     "Delete from Redis the state of rules that have been deleted or changed, and no other key. Delete from the database blocks "
     "and exemptions that ended more than a month ago, and edits of them that are older than the statistics.",
     lambda options, stdout: [stdout.write(line) for line in clean(options["dry_run"], options["rate"])],
-    _clean_arguments,
+    [
+        ("--dry-run", {"action": "store_true", "help": "only report what would be deleted"}),
+        (
+            "--rate",
+            {
+                "type": _rate,
+                "default": KEYS_PER_SECOND,
+                "metavar": "N",
+                "help": f"how many keys of Redis to look at in a second; {KEYS_PER_SECOND} without it",
+            },
+        ),
+    ],
 )
 
 
@@ -103,20 +96,15 @@ def _check(options: dict[str, Any], stdout: Any) -> None:
     reading.reload()
     problems = [*filter(None, (_settings(stdout), _server(stdout), _rules(stdout)))]
     state = _health(stdout)
-    _rooms(stdout)
+    rows = [("yes" if is_one else "no", room.name, room.gives, room.stores) for room, is_one in rooms.known()]
+    stdout.write("Rooms, each by one line in INSTALLED_APPS:")
+    stdout.write(table(("HERE", "APP", "GIVES", "STORES"), rows))
     if problems or state:
         raise CommandError(" ".join(problems) or state)
 
 
-def _rooms(stdout: Any) -> None:
-    """Each with what it gives and what it stores; those that are not installed, too."""
-    rows = [("yes" if is_one else "no", room.name, room.gives, room.stores) for room, is_one in rooms.known()]
-    stdout.write("Rooms, each by one line in INSTALLED_APPS:")
-    stdout.write(table(("HERE", "APP", "GIVES", "STORES"), rows))
-
-
 def _settings(stdout: Any) -> str:
-    code_rates.names()  # imports the views, so that the checks see the names in code
+    code_rates.load_names()  # imports the views, so that the checks see the names in code
     messages = [*run_checks(tags=[TAG], include_deployment_checks=True), *check_rows(databases=["default"])]
     for message in messages:
         stdout.write(str(message))

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
-from ratewindow.management.subcommand import Subcommand, table
+from ratewindow.management.subcommand import REASON, Subcommand, table
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.rules import code_rates
-from ratewindow.rules.rule import MODES, counts_always
+from ratewindow.rules.rule import ALWAYS, MODES, written
 from ratewindow.start import presets
 from ratewindow.start.presets import Group, Preset
 
@@ -16,7 +16,7 @@ from ratewindow.start.presets import Group, Preset
 def listing() -> str:
     """Every rule in the database and every rate in code."""
     rows = [_row(rule) for rule in RateRule.objects.prefetch_related("windows")]
-    for use in (use for name in code_rates.names() for use in code_rates.rated(name)):
+    for use in (use for name in code_rates.load_names() for use in code_rates.rated(name)):
         limits = ", ".join(filter(None, (use.words, use.options.words)))  # as they stand in the code
         rows.append((use.name, "in code", use.place, ",".join(sorted(use.methods)), use.key, limits))
     if not rows:
@@ -26,7 +26,7 @@ def listing() -> str:
 
 def _row(rule: RateRule) -> tuple[str, ...]:
     limits = "; ".join(map(_limit, rule.windows.all()))
-    if limits and not counts_always(rule.count_when):
+    if limits and written(rule.count_when) != ALWAYS:
         limits += f" when {rule.count_when}{', charged first' if rule.hold else ''}"
     place = f"{rule.applies_to} {rule.pattern}".strip()
     return rule.name, _mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
@@ -45,12 +45,6 @@ def _mode_of(rule: RateRule) -> str:
     return f"{rule.mode} {rule.enforce_percent} %" if rule.mode == "enforce" and rule.enforce_percent < 100 else rule.mode
 
 
-def _mode_arguments(parser: CommandParser) -> None:
-    parser.add_argument("rule", help="its name")
-    parser.add_argument("mode", choices=sorted(MODES, reverse=True))
-    parser.add_argument("--reason", default="", help="why, for the history")
-
-
 def _mode(options: dict[str, Any], stdout: Any) -> None:
     name = options["rule"]
     rule = RateRule.objects.filter(name=name).first()
@@ -59,15 +53,6 @@ def _mode(options: dict[str, Any], stdout: Any) -> None:
     before, rule.mode = rule.mode, options["mode"]
     rule.save(update_fields=["mode"])
     stdout.write(f"{name}: {_mode_of(rule)} (was: {before}).")
-
-
-def _suggest_arguments(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--create",
-        nargs="*",
-        metavar="RULE",
-        help="save these rules in shadow, each with the others for the same requests; without names, all that are new",
-    )
 
 
 def _suggest(options: dict[str, Any], stdout: Any) -> None:
@@ -103,6 +88,7 @@ def _line(preset: Preset, created: Sequence[str]) -> tuple[str, ...]:
     return preset.used_by or preset.name, limits, preset.fields["key"], place + methods, state
 
 
+_CREATE = "save these rules in shadow, each with the others for the same requests; without names, all that are new"
 RULES = Subcommand(
     "rules",
     "List the rules in the database and the rates in code, with mode, what they apply to, key and limits.",
@@ -112,12 +98,12 @@ MODE = Subcommand(
     "mode",
     "Put a rule in shadow, enforce it or switch it off. This also works for a rule that refuses everybody in the admin.",
     _mode,
-    _mode_arguments,
+    [("rule", {"help": "its name"}), ("mode", {"choices": sorted(MODES, reverse=True)}), REASON],
 )
 SUGGEST = Subcommand(
     "suggest",
     "Propose a first set of rules for this site: for its logins, password resets, sign-ups, one-time codes and API, "
     "and for everything, each with its reason. With --create, save them in shadow, where they count and refuse nobody.",
     _suggest,
-    _suggest_arguments,
+    [("--create", {"nargs": "*", "metavar": "RULE", "help": _CREATE})],
 )

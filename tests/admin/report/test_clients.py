@@ -48,7 +48,7 @@ def test_networks_come_first_and_then_clients_with_their_shares(admin_client: Cl
     assert "Refused: 3 clients. Would be refused: 1 client." in text
     members = "ip:203.0.113.9 30 refused, 0 would be ip:203.0.113.8 10 refused, 0 would be"
     assert f"ip:203.0.113.0/24 2 clients Its clients {members} 40 0 93 %" in text
-    assert "user:42 2 1 7.0 %" in text
+    assert "user:42 2 1 6.9 %" in text
     assert "too small" not in text
 
 

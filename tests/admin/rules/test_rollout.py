@@ -37,7 +37,7 @@ class TestBox:
         count(login=Sums(passed=41_230, refused=10, would_refuse=312))
         words = said(page.get(change(rule)))
         assert "Shadow since" in words
-        assert "The last 24 hours: 41,230 passed · 10 refused, < 0.1 % · 312 would be refused, 0.8 %" in words.replace(
+        assert "The last 24 hours: 41,230 passed · 10 refused, < 0.1 % · 312 would be refused, 0.7 %" in words.replace(
             "&lt;", "<"
         )
         assert "Who?" in words

@@ -244,7 +244,7 @@ def test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_
         rule = define(f"large-{number:02}", regex="^/large/")
         RateRule.objects.filter(pk=rule.pk).update(pattern=f"[a{chr(0x100 + number)}].{{14}}N")
     for pattern, problem in (
-        (r"^/(\pL{1,200}/)+y0$", "is too large"),
+        (r"^/(\pL{1,200}/)+y0$", "pattern too large"),
         ("a.{14}N", "is too large together with the other 20 expressions of its kind"),
     ):
         answer = page.post(ADD, typed(("5", "1m"), applies_to="regex", pattern=pattern))

@@ -46,9 +46,11 @@ def test_a_spell_that_goes_on_is_found() -> None:
 
 
 def test_enforced_rules_are_without_requests_once_counting_has_gone_on_for_so_long() -> None:
-    for name, mode in (("met", "enforce"), ("old", "enforce"), ("tried", "shadow")):
+    for name, mode in (("met", "enforce"), ("waiting", "enforce"), ("old", "enforce"), ("tried", "shadow")):
         RateRule.objects.define(name, "5/m", mode=mode)
-    day(2, "met", passed=1)
+    assert SiteState(NOW).unmatched == []  # nothing was ever counted
+    day(2, "met", other=1)
+    send(1, waiting=Sums(passed=1))
     assert SiteState(NOW).unmatched == []  # it counts since two days
     day(40, "old", passed=1)
     assert SiteState(NOW).unmatched == ["old"]

@@ -22,14 +22,14 @@ pytestmark = pytest.mark.django_db
 
 def test_the_sentence_comes_first(page: Client) -> None:
     text = said(sent(page, [*(line(each) for each in range(4)), line(5, "198.51.100.7"), line(6, path="/other/")]))
-    assert "It would have refused 2 of the 5 requests that it meets (40 %), of 1 client." in text
+    assert "It would have refused 2 of the 5 requests that it matches (40 %), of 1 client." in text
     assert "The log has 6 requests, from" in text and "in the format combined." in text
     assert "many people stand behind one address" in text
 
 
 def test_whole_seconds_leave_an_interval(page: Client) -> None:
     text = said(sent(page, [line(0), line(0)], rates="1/500ms"))
-    assert "It would have refused between 0 and 1 of the 2 requests that it meets (50 %), of between 0 and 1 client." in text
+    assert "It would have refused between 0 and 1 of the 2 requests that it matches (50 %), of between 0 and 1 client." in text
     assert "each request is decided twice" in text
 
 

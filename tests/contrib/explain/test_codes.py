@@ -14,14 +14,14 @@ from ratewindow.contrib.explain import codes
 from ratewindow.contrib.explain.codes import By, Codes, Refused
 from ratewindow.counting.counters import counters
 from ratewindow.counting.sheets import Refusal
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import RuleDecision
 from tests.support.doors import answer, plain
 
 KEY = "*:codes"
 
 
 def refused(code: str, client: str = "ip:203.0.113.9", rule: str = "login", network: str = "") -> Refusal:
-    decision = Decision(False, rule=rule, reason="limit", window="5/m", id=code, outcome="refused", at_s=time.time())
+    decision = RuleDecision(False, rule=rule, reason="limit", window="5/m", id=code, outcome="refused", at_s=time.time())
     return Refusal(decision, client, network, None)
 
 

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ratewindow.contrib.metrics import totals, views
 from ratewindow.counting.counters import counters
-from ratewindow.limiter.types import Check, Decision
+from ratewindow.limiter.types import Check, Decision, RuleDecision
 from ratewindow.store import process_clients
 from tests.support.made_counts import decision
 
@@ -86,7 +86,7 @@ def test_names_in_code_are_escaped() -> None:
 
 def test_no_label_has_an_identity() -> None:
     check = Check("login", (), (), identity="user:ann")
-    counted(Decision(False, rule="login", outcome="refused", reason="limit", check=check))
+    counted(RuleDecision(False, rule="login", outcome="refused", reason="limit", check=check))
     assert "203.0.113" not in views.text() and "ann" not in views.text()
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from ratewindow.limiter import Decision, Limiter, MemoryStore, RedisStore, Window
+from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window
 from ratewindow.limiter.algorithms.sliding_log import MOST_LATER
 from ratewindow.limiter.limiter import Store
-from ratewindow.limiter.types import Check, What
+from ratewindow.limiter.types import Check, RuleDecision, What
 from tests.support.clock import START_MS, Clock
 
 LIMIT, PERIOD_MS = 100_000, 3_600_000
@@ -177,7 +177,7 @@ def test_a_raised_limit_finds_what_was_charged_above_the_old_one(store: Store, c
 def test_a_log_that_is_never_empty_goes_on_beyond_a_million_units(store: Store, clock: Clock) -> None:
     """The totals begin anew there."""
     limiter, window = Limiter(store, clock_ms=clock), [Window(LIMIT, PERIOD_MS, "sliding_log")]
-    decision = Decision()
+    decision = RuleDecision()
     for _ in range(60):
         decision = limiter.hit(USER, window, 40_000)
         assert decision

@@ -62,27 +62,6 @@ def test_the_stores_own_connections_speak_what_is_read_in_few_steps(
     assert not sent  # it was our own exchange
 
 
-def needed_by_a_crowd(client: redis.Redis) -> RedisStore:
-    """A store with eight connections that have rested for a minute."""
-    store, crowd = RedisStore(client), [client.connection_pool.make_connection() for _ in range(8)]
-    for each in crowd:
-        each.connect()
-    store._server._idle = [(each, time.monotonic() - 60) for each in crowd]
-    return store
-
-
-def test_connections_that_a_crowd_needed_are_closed_when_it_has_gone(redis_url: str, redis_client: redis.Redis) -> None:
-    before = clients(redis_client)
-    with redis.Redis.from_url(redis_url) as client:
-        store = needed_by_a_crowd(client)
-        store._server.close_unused(time.monotonic() - 60)
-        assert len(clients(redis_client) - before) == 8
-        store._server.close_unused(time.monotonic())
-        while len(clients(redis_client) - before) > 1:
-            pass  # the server hears of it a moment later
-        assert Limiter(store).hit("user:42", LIMIT).remaining == 999
-
-
 def test_failures_use_up_no_connections() -> None:
     """A pool that never gets its connections back refuses for ever, once there were as many as it may have."""
     with redis.Redis.from_url("redis://127.0.0.1:1/0", max_connections=2) as client:
@@ -185,18 +164,6 @@ def test_a_crowd_of_threads_leaves_the_client_its_own_connections(redis_url: str
     assert limiter.peek("user:42", LIMIT).remaining == 920
     client.close()
     assert limiter.hit("user:42", LIMIT).remaining == 919
-
-
-def test_connections_that_a_crowd_needed_are_closed_where_nobody_looks_after_them(
-    redis_url: str, redis_client: redis.Redis
-) -> None:
-    before = clients(redis_client)
-    with redis.Redis.from_url(redis_url) as client:
-        store = needed_by_a_crowd(client)
-        for remaining in (999, 998):
-            assert Limiter(store).hit("user:42", LIMIT).remaining == remaining
-        while len(clients(redis_client) - before) > 1:
-            pass  # the server hears of it a moment later
 
 
 def test_the_connections_are_closed_with_the_store(redis_url: str, redis_client: redis.Redis) -> None:

@@ -27,7 +27,7 @@ def test_it_says_until_when_by_whom_and_why() -> None:
 
 
 def test_a_duration_without_a_unit_is_named() -> None:
-    assert wrong("off", "--for", "30").startswith("--for: ")
+    assert wrong("off", "--for", "30").startswith("'30'")
 
 
 def test_the_setting_that_overrides_it_is_named() -> None:

@@ -60,8 +60,8 @@ def _believe_by(path: Path) -> None:
         return int(struct.unpack_from("q", held, 8)[0]) // 1000
 
     class Held(Refusals):
-        def recall(self, checks: "list[Check]", now_ms: float | None = None) -> "Decision | None":
-            return super().recall(checks)
+        def recall(self, checks: "list[Check]", now_ms: float) -> "Decision | None":
+            return super().recall(checks, self.clock_ms())
 
         def learn(self, checks: "list[Check]", reply: "Reply", asked_ms: float) -> None:
             super().learn(checks, reply, self.clock_ms())

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from django.apps import apps
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib import admin
 from django.urls import converters, path, re_path, register_converter
 from django.utils.functional import lazy
 from django.utils.translation import get_language
 
-from ratewindow import rooms
 from tests.serving.site import rest, views
 
 
@@ -77,7 +77,7 @@ urlpatterns = [
     re_path(r"^[Ll][Oo][Uu][Dd]/$", views.plain),  # with (?i), the admin could reverse none of its own
 ]
 
-if rooms.is_installed("metrics"):
+if apps.is_installed("ratewindow.contrib.metrics"):
     from ratewindow.contrib.metrics.views import metrics
 
     urlpatterns.append(path("metrics/", metrics))

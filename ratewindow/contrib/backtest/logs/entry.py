@@ -1,4 +1,6 @@
-"""A request as an access log has it, and its values, from a log back to what went on the wire."""
+"""`Entry`: a request as a line of an access log tells it, whatever its format. A log escapes values: here they
+are as they were sent.
+"""
 
 import re
 import string

@@ -1,4 +1,5 @@
-"""The formats: nginx's ``log_format``, JSON by the usual names, either by name, and guessed from the first lines of a log.
+"""The formats in which `log` reads the lines of a file: nginx's ``log_format``, or JSON with the usual names of fields. Which
+one, a person chooses, or it is guessed from the first lines.
 
 A line of text is split at the literals of its format, from left to right, and never gone back on. So its time grows with its
 length alone, whatever the format is: no format becomes a regular expression.

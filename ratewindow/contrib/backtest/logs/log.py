@@ -1,4 +1,4 @@
-"""A log as requests: one or several files, plain or packed by gzip, in the order of time."""
+"""`open_logs` reads one or several files for a backtest, plain or packed by gzip: a `Log` is their requests in order of time."""
 
 import gzip
 import heapq

@@ -1,0 +1,109 @@
+"""What a request is charged or refunded after its decision: once the cost of its work is known, by its answer, or since a rule
+further in refuses it.
+
+Nothing here refuses a request, or fails the work that it is charged for. While Redis is unavailable it does nothing.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from redis.exceptions import RedisError
+
+from ratewindow.limiter.arguments import payable
+from ratewindow.limiter.redis import faults
+from ratewindow.limiter.types import Check, Decision, Refunds, RuleDecision
+from ratewindow.request import decide
+from ratewindow.request.decide import Steps
+from ratewindow.request.prepare import Question, waited
+from ratewindow.store import outage, stores
+
+logger = logging.getLogger("ratewindow")
+
+
+def charge(parts: Sequence[RuleDecision], matched: Decision, units: int | None = None) -> Steps[Decision]:
+    """Charge the rules of these decisions, each its own cost unless `units` says another. `matched` is the request's decision
+    so far."""
+    decision: Decision = yield decide.decide, decide.adecide, question_of(parts, units).after(matched), "charge"
+    for part in decision.parts:
+        part.by_code = True
+    show(parts, decision)
+    for part, new in _pairs(parts, decision):
+        if new.reason == "store":
+            mark(part, new.cause, new.took_s)
+        elif new.windows:
+            part.also_charged += (new,)  # so that it can be refunded
+    return decision
+
+
+def refund(refunds: Refunds, matched: Decision, forget: bool = True) -> Steps[tuple[str, float]]:
+    """Refund units, and forget the refusals that this process knows unless `forget` is false. Nothing is refunded where the
+    request, whose decision so far is `matched`, has waited for Redis without an answer. Returns why nothing was refunded, or an
+    empty text, and how long the request has waited for that."""
+    began_s = time.monotonic()
+    if cause := waited(matched) or (outage.breaker.cause if outage.breaker.open else ""):
+        return cause, 0.0
+    try:
+        yield _refund, _arefund, refunds
+    except (RedisError, OSError) as error:
+        logger.warning("ratewindow: a refund could not be made: %s", error)
+        outage.report(error)
+        return f"store:{faults.of(error).name}", time.monotonic() - began_s
+    if forget:
+        outage.refusals.forget()
+    return "", 0.0
+
+
+def _refund(refunds: Refunds) -> None:
+    stores.store().refund(refunds)
+
+
+async def _arefund(refunds: Refunds) -> None:
+    await stores.answered((await stores.astore()).refund(refunds))
+
+
+def show(parts: Sequence[RuleDecision], decision: Decision) -> None:
+    """Let these parts say what is left by a later decision on them, as far as the store has answered it."""
+    for part, new in _pairs(parts, decision):
+        if new.reason == "store" or not new.windows:
+            continue
+        charged = [answer.charged_at_ms for answer in part.windows] or [-1] * len(new.windows)
+        part.limit, part.remaining, part.window, part.at_s = new.limit, new.remaining, new.window, new.at_s
+        part.reset_after = max(new.reset_after or 0, part.retry_after or 0)
+        part.windows = tuple(answer._replace(charged_at_ms=at_ms) for answer, at_ms in zip(new.windows, charged, strict=True))
+
+
+def _pairs(parts: Sequence[RuleDecision], later: Decision) -> list[tuple[RuleDecision, RuleDecision]]:
+    """Each part with the later decision on it, but for rules in shadow that were left out of that."""
+    found = {new.check.keys: new for new in later.parts if new.check is not None}
+    return [(part, found[part.check.keys]) for part in parts if part.check is not None and part.check.keys in found]
+
+
+def show_refunded(parts: Sequence[RuleDecision], refunds: Refunds) -> None:
+    """Let these parts say what is left after such refunds, without a call of the store."""
+    units: Counter[tuple[str, ...]] = Counter()
+    for check, _ in refunds:
+        units[check.keys] += check.cost
+    for part in parts:
+        if part.check is not None and part.remaining is not None and (refunded := units[part.check.keys]):
+            part.remaining += refunded
+            part.windows = tuple(
+                answer._replace(remaining=answer.remaining + refunded, wait_ms=0, charged_at_ms=-1) for answer in part.windows
+            )
+
+
+def question_of(parts: Sequence[RuleDecision], units: int | None = None) -> Question:
+    """What charges the rules of these decisions, each its own cost unless `units` says another."""
+    return Question([_check(part, units) for part in parts], [], [part.made_by for part in parts if part.made_by is not None])
+
+
+def _check(part: RuleDecision, units: int | None) -> Check:
+    assert part.check is not None
+    return payable(part.check._replace(cost=part.check.cost if units is None else units, only_looks=False))
+
+
+def mark(part: RuleDecision, cause: str, took_s: float) -> None:
+    """Count this part as decided without the store."""
+    part.reason, part.cause = part.reason or "store", part.cause or cause
+    part.took_s = max(part.took_s, took_s)
