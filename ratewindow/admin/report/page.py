@@ -113,7 +113,7 @@ def _rule_names(chosen: str) -> set[str]:
 OFTEN_S, SELDOM_S = 5, 60  # how often an hour, and a longer period, is read again
 
 
-def changing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
+def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
     """What ``body.html`` shows."""
     report, marks = reading.report, list(_marks(request, reading.report, form.rule_name()))
     labels = {
@@ -144,7 +144,7 @@ def changing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[s
     }
 
 
-def choosing(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
+def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
     """The period, the rule, the files, how often the rest is read again, and whether counts are collected."""
     period, query = reading.report.period, form.query()
     every_s = OFTEN_S if period.end - period.start <= 2 * HOUR else SELDOM_S

@@ -120,7 +120,7 @@ class ReportAdmin(RecordedAdmin):
             raise PermissionDenied
         form = page.ReportForm(request)
         reading = form.read()
-        shown = page.changing(request, reading, form)
+        shown = page.body_context(request, reading, form)
         if "live" in request.GET:  # only the part that changes
             return TemplateResponse(request, "admin/ratewindow/throttlestat/body.html", shown)
         context = {
@@ -131,7 +131,7 @@ class ReportAdmin(RecordedAdmin):
             "media": _MEDIA,
             "may_switch": may_switch(request) and not off_message(),
             **shown,
-            **page.choosing(request, reading, form),
+            **page.filter_context(request, reading, form),
             "files": files(request, form.query()),
             **(extra_context or {}),
         }

@@ -115,13 +115,13 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     context = {
         **page_context(model_admin, request, gettext("Explain")),
         "form": form,
-        "then": _then(request, form.refused) if form.refused is not None else None,
-        **(_now(request, form.result) if form.result is not None else {}),
+        "then": _refusal_context(request, form.refused) if form.refused is not None else None,
+        **(_request_context(request, form.result) if form.result is not None else {}),
     }
     return TemplateResponse(request, "admin/ratewindow/explain/page.html", context)
 
 
-def _then(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:
+def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:
     """What a code is about, with links to what would be answered now."""
     where = method_and_path(refused.route)
     return {
@@ -141,7 +141,7 @@ def _then(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:
     }
 
 
-def _now(request: HttpRequest, found: Explanation) -> Mapping[str, Any]:
+def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, Any]:
     """What is answered now, and what can be done about it."""
     keys = dict(RateRule.objects.values_list("name", "pk"))
     return {

@@ -198,9 +198,9 @@ def _write_override(pk: str, wanted: Values | None) -> None:
     if wanted is None:
         row.delete()  # type: ignore[union-attr]
         return
-    now = origin.current()
-    override = row or Override(pk=int(pk), source=now.way, created_by_id=now.user_pk)
-    override._state.adding = False  # its end may have passed
+    author = origin.current()
+    override = row or Override(pk=int(pk), source=author.way, created_by_id=author.user_pk)
+    override._state.adding = False  # only of a new one an end that has passed is an error
     if problems := [*fill(override, wanted)]:
         raise InvalidValues(problems)
     override.save(using=database(), force_insert=row is None)
