@@ -14,34 +14,32 @@ class Stopped(Exception):
 
 
 class StopSignals:
-    """The handlers only store the signal; the demo calls `check` between its steps, so that no program is left running."""
+    """The handlers only note that a signal came; the demo calls `check` between its steps, so that no program is left running."""
 
     def __init__(self) -> None:
-        self.signal: signal.Signals | None = None
+        self._came = False
         self._make = os.getppid() if _name_of(os.getppid()) == "make" else None
         for number in SIGNALS:
             signal.signal(number, self._note)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.signal = signal.Signals(number)
+        self._came = True
 
     def check(self) -> None:
-        if self.signal is None and self._make is not None:
-            self.signal = self._signal_of_make(self._make)
-        if self.signal is not None:
+        # Nothing but a signal changes what is noted: one may come while the state of make is read.
+        if self._came or (self._make is not None and _ends(self._make)):
             raise Stopped
 
-    @staticmethod
-    def _signal_of_make(make: int) -> signal.Signals | None:
-        """GNU make passes SIGTERM on, but not SIGINT, which it blocks while it waits for us."""
-        if os.getppid() != make:
-            return signal.SIGHUP  # make has ended
-        with contextlib.suppress(OSError, StopIteration, ValueError):  # not Linux: only our own signals count
-            lines = Path(f"/proc/{make}/status").read_text().splitlines()
-            blocked = int(next(line.split()[1] for line in lines if line.startswith("SigBlk:")), 16)
-            if blocked & (1 << (signal.SIGINT - 1)):
-                return signal.SIGINT
-        return None
+
+def _ends(make: int) -> bool:
+    """Whether make has ended, or waits for us to end: GNU make passes SIGTERM on, but not SIGINT, which it blocks meanwhile."""
+    if os.getppid() != make:
+        return True
+    with contextlib.suppress(OSError, StopIteration, ValueError):  # not Linux: only our own signals count
+        lines = Path(f"/proc/{make}/status").read_text().splitlines()
+        blocked = int(next(line.split()[1] for line in lines if line.startswith("SigBlk:")), 16)
+        return bool(blocked & (1 << (signal.SIGINT - 1)))
+    return False
 
 
 def _name_of(pid: int) -> str:
