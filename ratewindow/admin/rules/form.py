@@ -1,4 +1,8 @@
-"""The form of a rule, with its limits as rows; and widgets for text that most people choose and few type."""
+"""The form of a rule, with its limits as rows; and widgets for text that most people choose and few type.
+
+`rule_admin.py` shows it. A field with ``data-rw-shown`` is hidden by static/ratewindow/rule_form.js unless the condition in it
+holds, one with ``data-rw-used`` is not sent either. ``rw-periods`` is the list of usual periods in the template of the limits.
+"""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,6 @@
-"""Which addresses are of the public internet, and no part of the site's own network or of what its machines run on."""
+"""Which addresses are of the public internet: a webhook may send to no other, so that nobody who edits alerts reaches the
+site's own network, or what its machines run on.
+"""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
@@ -19,7 +21,7 @@ _INTERNAL = [
 
 
 def is_public(address: str) -> bool:
-    """Whether it is, in whatever form an IPv4 address may stand in it. ValueError for what is no address."""
+    """Whether an address is of the public internet, also if it contains an IPv4 address. ValueError for what is no address."""
     ip = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
         if ip in _NAT64 or (ip in _UNICAST and int(ip) >> 32 & 0xFCFFFFFF == _ISATAP):

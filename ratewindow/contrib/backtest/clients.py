@@ -1,5 +1,7 @@
 """The clients of a log, and all their requests: when each came and what it was, in 24 bytes. All else follows from these:
 what a limit would have refused a client, its peak, and what it asked for.
+
+In a log of whole seconds a request has two times (`requests.Moment`), and is decided at each, in a course of its own.
 """
 
 from array import array
@@ -52,7 +54,7 @@ class ClientPeak(NamedTuple):
     peak: int
     requests: int  # that the rule counts
     likely_innocent: bool
-    times_ms: Sequence[int] = ()  # of these, where a limit could refuse some
+    times_ms: Sequence[int] = ()  # of these, where a limit above 0 could refuse some
 
 
 class Clients:

@@ -1,6 +1,10 @@
 """A backtest: what rules would have decided about the requests of a log, by the limiter itself, at the log's times.
 
 The page and the command choose a `Plan`, which rules are tried, and call `backtest`.
+
+Each request becomes stages, one for each door (`Asking.stages`), which each of the courses judges: there are two if the log has
+whole seconds, which do not say when in its second a request came (`requests.Moment`). The result is then a number or, where the
+two differ, two. Where one check decides a request, the times of its client are collected first, and judged at the end.
 """
 
 from collections import defaultdict
@@ -129,7 +133,7 @@ class _Backtest:
         self._total, self._by_rule = Tally(courses), defaultdict[str, Tally](lambda: Tally(courses))
         self._clients, self._seen = Clients(courses), Seen(self._moments.whole_seconds)
         self._decides_alone = _decides_alone(plan.rule)
-        self._checks: dict[str, Check] = {}  # of each client, where one decides alone
+        self._checks: dict[str, Check] = {}  # of each client, where one check decides alone
 
     def run(self, with_curves: bool) -> Result:
         for moment in self._moments:

@@ -1,5 +1,8 @@
 """The history in the admin: the list of all edits, the page of each, which can undo it, that of one rule, rules as a file, marks
-on the report's chart, and the refusal of the second of two people who edit the same."""
+on the report's chart, and the refusal of the second of two people who edit the same.
+
+The core asks for these by the methods of `rooms.Room`, which `apps.py` answers by the functions here.
+"""
 
 import json
 from collections.abc import Iterator

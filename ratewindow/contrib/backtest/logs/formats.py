@@ -50,7 +50,11 @@ _OWN_HEADERS = ("http_user_agent", "http_host")  # those with a role of their ow
 
 
 class TextFormat:
-    """Reads the lines of one format. What follows the last literal is left alone. Raises LogError for one that cannot be read."""
+    """Reads the lines of one format. What follows the last literal is left alone. Raises LogError for one that cannot be read.
+
+    Of ``$remote_addr [$time_local] "$request" $status`` the variables have the places 0 to 3, the literals `` [``, ``] "``,
+    ``" `` and nothing follow them. A field that it lacks, such as the agent, has the place 4, where `_texts` has no text.
+    """
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
