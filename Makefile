@@ -42,16 +42,16 @@ without-rooms: $(VENV)/.test ## delete each room from a copy, and see that the r
 	@$(BIN)/python .ci/without_rooms.py $(ARGS)
 
 conformance: $(VENV)/.test ## hold every algorithm on every store to the oracle, 100,000 steps each (half an hour)
-	@CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} $(BIN)/python -m pytest -n auto -m "conformance or fakeredis" $(ARGS)
+	@CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} $(BIN)/python -m pytest -n auto -o faulthandler_timeout=0 -m "conformance or fakeredis" $(ARGS)
 	@server=$$(command -v redis-server) || { echo "No redis-server on PATH: Redis itself was not tried."; exit 0; }; \
 	    CONFORMANCE_STEPS=$${CONFORMANCE_STEPS:-100000} RATEWINDOW_REDIS_SERVER=$$server \
-	    $(BIN)/python -m pytest -n auto -m conformance -k server $(ARGS)
+	    $(BIN)/python -m pytest -n auto -o faulthandler_timeout=0 -m conformance -k server $(ARGS)
 
 redis-py: $(VENV)/.test ## run the limiter's fast tests on several versions of redis-py, by its private and its public names
 	@.ci/redis_py
 
 faults: $(VENV)/.test ## run the tests of pace, and measure what each fault costs a request (ARGS=--write): on an idle machine
-	@$(BIN)/python -m pytest -m pace
+	@$(BIN)/python -m pytest -o faulthandler_timeout=0 -m pace
 	@$(BIN)/python -m tests.faults $(ARGS)
 
 soak: $(VENV)/.test ## traffic for SOAK_SECONDS=600 with a fault every 20 seconds (ARGS=--write)

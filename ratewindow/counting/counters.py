@@ -183,7 +183,7 @@ class Counters:
         if len(sheet.lines) < MOST_RULES:
             sheet.lines[rule] = line
         else:
-            _warn(f"more than {MOST_RULES} rules met in a minute: the others are not counted")
+            _warn(f"more than {MOST_RULES} rules matched in a minute: the others are not counted")
         return line
 
     def _open(self, minute: int) -> Sheet:

@@ -61,7 +61,7 @@ class Sums(NamedTuple):
 
     @property
     def met(self) -> int:
-        """How many requests met the rule."""
+        """How many requests matched the rule."""
         return self.passed + self.refused + self.other
 
     @property
@@ -96,7 +96,7 @@ NOTHING = Sums()
 
 
 def sums_from_text(text: str) -> Sums | None:
-    """Read what `to_text` wrote; None for anything else, which another program must have written."""
+    """Read what `to_text` wrote. Another program may have written something else: None, or without what is no count."""
     try:
         numbers, reasons, latency = json.loads(text)
         if len(numbers) == len(NUMBERS) and all(map(is_count, numbers)):
@@ -165,7 +165,7 @@ MOST_NAME = 255  # characters
 
 
 class Counted(NamedTuple):
-    """How many requests were refused, would have been refused, and, of all together, met the rule."""
+    """How many requests were refused, would have been refused, and, of all together, matched the rule."""
 
     refused: int = 0
     would_refuse: int = 0
@@ -246,7 +246,7 @@ NOBODY = Who()
 
 
 def who_from_text(text: str) -> Who | None:
-    """Read what `to_text` wrote; None for anything else, which another program must have written."""
+    """Read what `to_text` wrote. Another program may have written something else: None, or without what is no count."""
     try:
         total, clients, networks, refused, would_refuse = json.loads(text)
         if not is_registers(refused) or not is_registers(would_refuse):

@@ -70,7 +70,7 @@ class OverrideQuerySet(models.QuerySet["Override"]):
         return len(lasting)
 
     def block(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
-        """Refuse every request, or those that meet ``rule=``: ``block("ip:203.0.113.0/24", duration="1h", reason="...")``."""
+        """Refuse every request, or those that match ``rule=``: ``block("ip:203.0.113.0/24", duration="1h", reason="...")``."""
         return self._make("block", identity, duration, fields)
 
     def allow(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":

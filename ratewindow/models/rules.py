@@ -1,4 +1,4 @@
-"""The rules that staff edit: which requests they meet, what identifies a client, and what a refused client gets."""
+"""The rules that staff edit: which requests they match, what identifies a client, and what a refused client gets."""
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
@@ -159,7 +159,7 @@ def tidy(row: Any) -> None:
 
 
 class RateRule(models.Model):
-    """One rule: which requests it meets, what identifies a client, and, as windows, how much it allows."""
+    """One rule: which requests it matches, what identifies a client, and, as windows, how much it allows."""
 
     name = models.CharField(
         _("name"),

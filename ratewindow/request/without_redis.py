@@ -47,7 +47,7 @@ def policies() -> set[str]:
 
 
 def in_words() -> str:
-    """What holds now for requests that meet the rules in force."""
+    """What holds now for requests that match the rules in force."""
     return str(_HOLDING[frozenset(policies())])
 
 

@@ -1,4 +1,4 @@
-"""Which rules a request meets: looked up by path and route, not tested one after the other."""
+"""Which rules a request matches: looked up by path and route, not tested one after the other."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""A rule as a frozen value, as requests meet it, and the checks of its fields."""
+"""A rule as a frozen value, as requests match it, and the checks of its fields."""
 
 import difflib
 import hashlib
@@ -18,7 +18,7 @@ MODES = ("off", "shadow", "enforce")
 ON_MISSING = ("ip", "allow", "refuse")
 ON_ERROR = ("", "allow", "refuse", "local")
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
-BLOCKS = "blocks"  # the name under which blocks are counted that no enforced rule would have met; reserved
+BLOCKS = "blocks"  # the name under which blocks are counted that no enforced rule would have matched; reserved
 NAME_WORDS = translatable("at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit")
 
 

@@ -200,7 +200,7 @@ class Doubt(NamedTuple):
 def doubts(rule: Rule) -> Iterator[Doubt]:
     """What is doubtful about this rule. One for a prefix or a regular expression may be for pages that do not exist."""
     if rule.applies_to == "named" and rule.name not in code_rates.load_names() and not code_rates.is_used(rule.name):
-        text = gettext("No view of the site names rule %r, so no request meets it, unless a call such as hit does.")
+        text = gettext("No view of the site names rule %r, so no request matches it, unless a call such as hit does.")
         remedy = gettext("Choose what it applies to, or decorate a view with @ratelimit(%r).")
         yield Doubt("unnamed", text % rule.name, remedy % rule.name)
     if rule.applies_to in ("path", "route") and routes() and not matched_by(rule):
@@ -215,7 +215,7 @@ def _refusing_all(rule: Rule) -> Iterator[Doubt]:
         period = format_duration(window.period_ms)
         most = algorithm(window.algorithm).reading(window, None, 0).capacity
         if not window.limit and rule.cost:
-            text = gettext("The limit of 0 in %(period)s refuses every request that %(rule)r meets.")
+            text = gettext("The limit of 0 in %(period)s refuses every request that matches %(rule)r.")
             yield Doubt("zero", text % {"period": period, "rule": rule.name}, gettext("Allow at least 1."))
         elif rule.cost > most:
             text = gettext(

@@ -32,7 +32,7 @@ NAMED_IN_LOGS = frozenset(("header", "cookie", "query"))
 
 
 class Decidable:
-    """The rules that a log's requests meet, each adapted once, and how many requests lack its key."""
+    """The rules that a log's requests match, each adapted once, and how many requests lack its key."""
 
     def __init__(self) -> None:
         self._adapted: dict[int, tuple[Rule, Rule]] = {}  # by the id of the rule, which is kept, so that no other has it
@@ -49,7 +49,7 @@ class Decidable:
         return (self._adapted.get(id(rule)) or self._adapt(rule))[1]
 
     def rules(self) -> dict[str, Rule]:
-        """The rules that requests met, as rows and code have them."""
+        """The rules that requests matched, as rows and code have them."""
         return {rule.name: rule for rule, _ in self._adapted.values()}
 
     def notes(self, has_statuses: bool) -> Iterator[Note]:
@@ -153,7 +153,7 @@ class Asking:
 
 
 class Judged(NamedTuple):
-    """What became of a request: one decision for each rule that it met, and whether it was refused."""
+    """What became of a request: one decision for each rule that it matched, and whether it was refused."""
 
     parts: Collection[RuleDecision]
     refused: bool

@@ -202,11 +202,11 @@ def of_result(result: Result, name: str) -> Mapping[str, Any]:
 def _refusals(found: Numbers) -> str:
     """What one rule would have refused."""
     if not found.requests:
-        return gettext("It meets none of the requests.")
+        return gettext("It matches none of the requests.")
     if not found.refused.most:
         message = ngettext(
-            "It would have refused nothing: it meets %(requests)s request, of %(clients)s clients.",
-            "It would have refused nothing: it meets %(requests)s requests, of %(clients)s clients.",
+            "It would have refused nothing: it matches %(requests)s request, of %(clients)s clients.",
+            "It would have refused nothing: it matches %(requests)s requests, of %(clients)s clients.",
             found.requests,
         )
         return message % {"requests": number(found.requests), "clients": number(found.clients)}

@@ -65,7 +65,7 @@ TEXTS = {
 
 
 class Seen:
-    """What all requests that were read have in common, whether a rule meets them or not: how far the numbers can be trusted."""
+    """What all requests that were read have in common, whether they match a rule or not: how far the numbers can be trusted."""
 
     def __init__(self, whole_seconds: bool) -> None:
         self.whole_seconds = whole_seconds
@@ -107,7 +107,7 @@ class Bounds:
 class Numbers:
     """What one rule did, or all of them together. A rule in shadow would have refused."""
 
-    requests: int  # that met it
+    requests: int  # that matched it
     clients: int  # by their identities
     refused: Bounds
     would_refuse: Bounds
@@ -154,7 +154,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class OfRule:
-    """One rule of the result; None for blocked clients whom no enforced rule met."""
+    """One rule of the result; None for blocked clients who matched no enforced rule."""
 
     name: str
     rule: Rule | None

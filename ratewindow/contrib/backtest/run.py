@@ -190,7 +190,7 @@ class _Backtest:
                         self._by_rule[part.rule].refuse(number, _identity(part, request), part.outcome == "refused")
 
     def _add(self, parts: Collection[RuleDecision], request: Place, moment: Moment) -> str:
-        """Count the request for its client, which is returned, and for each rule that it met."""
+        """Count the request for its client, which is returned, and for each rule that it matched."""
         if self._rule is not None:
             who = next((_identity(part, request) for part in parts), "") or ip(request)
         else:
@@ -201,7 +201,7 @@ class _Backtest:
         return who
 
     def _rules(self) -> Iterator[OfRule]:
-        """Each rule, also one that no request met."""
+        """Each rule, also one that no request matched."""
         rules = self._decidable.rules() | self._plan.book.by_name
         if self._rule is not None:
             yield OfRule(self._rule.name, self._rule, self._total.numbers(self._clients.total, len(self._clients)))
@@ -247,7 +247,7 @@ def _identity(part: RuleDecision, request: Place) -> str:
 
 
 def _decides_alone(rule: Rule | None) -> bool:
-    """Whether one check decides each request that the rule meets. Not if answers count, nor if code names the rule at views,
+    """Whether one check decides each request that matches the rule. Not if answers count, nor if code names the rule at views,
     where it may cost more, or leave the decision to the view."""
     if rule is None or code_rates.is_used(rule.name):
         return False

@@ -127,7 +127,7 @@ def _of_row(model: type[models.Model], before: Values | None, after: Values | No
     for field in fields(model):
         default = plain(field.get_default())
         was, becomes = (values and values.get(field.name, default) for values in (before, after))
-        # Of a whole row a field that is not written has its default, which says nothing.
+        # A field of an added or deleted row that is not written had its default: it is left out.
         is_written = field.name in (before or after or {})
         if field.name not in _IN_TITLE and was != becomes and (is_written or (before is not None and after is not None)):
             yield Line(str(field.verbose_name).capitalize(), *(_value(named, field, value) for value in (was, becomes)))

@@ -23,11 +23,11 @@ MOST_FIELDS = 20_000  # after which no new name is added: 2,000 rules with four 
 # What is exported. The names are those of Envoy's rate limit service, where it has the same: total_hits, within_limit,
 # over_limit, near_limit and shadow_mode.
 COUNTS: Mapping[str, str] = {
-    "hits": "Requests that met the rule: those within, over, in shadow and refused by another rule.",
+    "hits": "Requests that matched the rule: those within, over, in shadow and refused by another rule.",
     "within_limit": "Requests that passed, and would have passed if the rule were enforced.",
     "over_limit": "Requests that the rule refused.",
     "shadow_mode": "Requests that passed and would have been refused if the rule were enforced.",
-    "other_rule": "Requests that met the rule and were refused by another one.",
+    "other_rule": "Requests that matched the rule and were refused by another one.",
     "near_limit": "Requests that passed, with over 80 % of a limit used.",
     "fallback": "Requests that were decided without Redis.",
 }
