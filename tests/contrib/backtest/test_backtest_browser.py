@@ -46,7 +46,7 @@ def test_from_a_log_to_an_enforced_rule(open_page: Any, live_server: Any) -> Non
     page = open_page(PAGE)
     quiet(page)
     upload(page, rates="60/h")
-    sync_api.expect(page.locator(".rw-summary")).to_contain_text("It would have refused nothing: it meets 2,290 requests")
+    sync_api.expect(page.locator(".rw-summary")).to_contain_text("It would have refused nothing: it matches 2,290 requests")
     sync_api.expect(page.locator(".rw-curve-suggestion")).to_contain_text("Suggested: 8/h.")
 
     chosen, caught = page.get_by_label("Limit for 1 hour"), page.locator(".rw-curve-who tr[data-peak]:visible")
