@@ -1,7 +1,9 @@
-"""The clients of a log, and all their requests: when each came and what it was, in 24 bytes. All else follows from these:
-what a limit would have refused a client, its peak, and what it asked for.
+"""The clients of a log, and all their requests: when each came and what it was, in 24 bytes. `run.py` fills `Clients`, and shows
+what those refused have asked for (`Clients.sample`); `curve.py` draws from their peaks how many each limit would refuse.
 
-In a log of whole seconds a request has two times (`requests.Moment`), and is decided at each, in a course of its own.
+A log of whole seconds does not say when within its second a request came. So it has two times, the second's start and its place
+if the requests of that second are spread evenly (`Moment` in `requests.py`), and the log is decided twice, once by each: these
+are the two courses, and what they disagree on is shown as a range.
 """
 
 from array import array
@@ -34,7 +36,7 @@ class Kind(NamedTuple):
 class Requests(NamedTuple):
     """Those of one client, in order."""
 
-    times_ms: Sequence[Sequence[int]]  # for each time at which a request is decided
+    times_ms: Sequence[Sequence[int]]  # of each course
     kinds: Sequence[Kind]
 
 
@@ -54,18 +56,18 @@ class ClientPeak(NamedTuple):
     peak: int
     requests: int  # that the rule counts
     likely_innocent: bool
-    times_ms: Sequence[int] = ()  # of these, where a limit above 0 could refuse some
+    times_ms: Sequence[int] = ()  # of these requests, in the first course; none if the peak is 1, which only 0 refuses
 
 
 class Clients:
-    """All clients of a log whose requests are decided at one time each, or at two."""
+    """All clients of a log that is decided in one course, or in two."""
 
     def __init__(self, courses: int) -> None:
         self._courses = courses
-        # Of each: its two times and its kind, the next one's.
+        # By client, three numbers for each request: its two times, and the place of its kind in `_kinds`.
         self._requests: dict[str, array[int]] = defaultdict(lambda: array("q"))
         self._numbers: dict[Kind, int] = {}
-        self._kinds: list[Kind] = []  # by number
+        self._kinds: list[Kind] = []
         self.total = 0  # requests
 
     def __len__(self) -> int:
@@ -123,11 +125,11 @@ def fullest(times_ms: Sequence[int], period_ms: int) -> int:
     return most
 
 
-def refused(times_ms: Sequence[int], period_ms: int, hits: int) -> int:
-    """How many of these hits a ``sliding_log`` refuses that admits so many in a period."""
+def refused(times_ms: Sequence[int], period_ms: int, limit: int) -> int:
+    """How many of the requests at these times a ``sliding_log`` of this limit refuses, if each costs 1."""
     admitted: list[int] = []
     for at_ms in times_ms:
-        if len(admitted) < hits or admitted[-hits] <= at_ms - period_ms:
+        if len(admitted) < limit or admitted[-limit] <= at_ms - period_ms:
             admitted.append(at_ms)
     return len(times_ms) - len(admitted)
 

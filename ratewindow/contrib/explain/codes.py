@@ -1,8 +1,8 @@
 """The codes of refusals: for an hour it is known what was refused, which rule refused it, and for which client.
 A refused client reads the code in the answer and tells it to staff, who type it into Explain.
 
-They come in batches from the counts, and a thread sends them to Redis about once a second. In a minute a process keeps at most
-`MOST_OF_NETWORK` of one network and `MOST` in all, so a flood leaves room for others.
+The core's counts pass refusals on in batches (`Room.note_refusals`), and a thread sends them to Redis about once a second. In
+a minute a process keeps at most `MOST_OF_NETWORK` of one network and `MOST` in all, so a flood leaves room for others.
 """
 
 import json
@@ -201,6 +201,7 @@ def _of_client(client: Client) -> Iterator[tuple[str, Refused]]:
 
 
 def found(client: Client) -> Iterator[Found]:
+    """For the room `privacy`, as `erase`: when this client was refused."""
     moments = [datetime.fromtimestamp(refused.at_s, UTC) for _, refused in _of_client(client)]
     yield Found.at("codes of refusals in Redis", moments)
 

@@ -1,4 +1,4 @@
-"""The formats in which `log` reads the lines of a file: nginx's ``log_format``, or JSON with the usual names of fields. Which
+"""The formats in which `log.py` reads the lines of a file: nginx's ``log_format``, or JSON with the usual names of fields. Which
 one, a person chooses, or it is guessed from the first lines.
 
 A line of text is split at the literals of its format, from left to right, and never gone back on. So its time grows with its
@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _DIRECTIVE = re.compile(r"\s*log_format\s+\S+\s+(?:escape=\w+\s+)?")
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s;'"]+)""")
 _TIMES: Mapping[str, Callable[[str], float]] = {"time_local": clf, "time_iso8601": iso, "msec": epoch}
-_ROLES = {  # the variables by what is read of them, the first one that a format has
+_ROLES = {  # the variables of each, the first one that a format has is read; in the order in which `TextFormat.read` unpacks them
     "client": ("remote_addr",),
     "forwarded": ("http_x_forwarded_for",),
     "user": ("remote_user",),
@@ -150,7 +150,8 @@ def _is_escaped(line: str, at: int, place: int) -> bool:
 
 
 # The variables of nginx by their own names, the atoms of gunicorn by those of its documentation, the fields of Caddy and Traefik,
-# and those of ECS and OpenTelemetry. The keys of objects within are joined by dots; the first one that a line has is read.
+# and those of ECS and OpenTelemetry. The keys of objects within are joined by dots; the first one that a line has is read. In the
+# order in which `JsonLines.read` unpacks them.
 _USUAL = {
     "time": "StartUTC time timestamp @timestamp ts date datetime msec time_iso8601 time_local asctime",
     "client": "client_ip remote_addr remote_ip remote_address ip client clientip remoteAddress ClientHost client.ip source.ip "
