@@ -1,4 +1,4 @@
-"""The exception that a refusal raises on request."""
+"""The exception of a refusal, which `hit` raises for code that asks for it by ``raise_exception=True``."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ratewindow.limiter.types import Decision
 
 
 class RateLimited(Exception):
-    """A refused request; the middleware answers it with 429. `decision` says why."""
+    """A refusal; `decision` says why. The middleware answers the request as if the rule had refused it there."""
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(f"refused by rule {decision.rule!r}: {decision.reason}")

@@ -13,7 +13,7 @@ from ratewindow.checks.site import MIDDLEWARE, Messages, error, import_views, pl
 from ratewindow.conf.in_words import in_english
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
-from ratewindow.rules.matching import TOO_MANY, without_room
+from ratewindow.rules.matching import TOO_MANY, beyond_bounds
 from ratewindow.rules.rule import Rule
 from ratewindow.rules.site_routes import doubts
 from ratewindow.store import process_clients, server_info
@@ -35,7 +35,7 @@ def check_rules() -> Messages:
     rules = [rule for _, rule in readings if isinstance(rule, Rule) and rule.mode != "off"]
     wrong = [(row.name, str(problem)) for row, problem in readings if isinstance(problem, Exception)]
     yield from _undefined({row.name for row, _ in readings})
-    for name, why in [*wrong, *((rule.name, TOO_MANY) for rule in without_room(rules))]:
+    for name, why in [*wrong, *((rule.name, TOO_MANY) for rule in beyond_bounds(rules))]:
         yield error(4, f"Rule {name!r} cannot be enforced: {why}.", "Correct it in the admin.")
     placed = [rule.name for rule in rules if rule.applies_to != "named"]
     if placed and not any(name.endswith("RateWindowMiddleware") for name in settings.MIDDLEWARE or ()):

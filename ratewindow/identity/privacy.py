@@ -2,6 +2,9 @@
 
 ``header:x-api-key:#WyJk0dGx4mP3q8aB.7f2c`` is the hash of an API key that ends in 7f2c. The key cannot be recovered from
 it; with the key and the pepper, by default the SECRET_KEY, the same hash is computed again, so stored rows can be found.
+
+`shown` is for logs and pages, `kept` for the row of what a request sent, `stored` for what a person has typed. Whoever looks for
+a client in rows asks for all its `forms`.
 """
 
 import re
@@ -77,7 +80,7 @@ def anonymous(part: str) -> str:
     return part if is_hashed(part) else hashed(part)
 
 
-def kind_alone(part: str) -> str:
+def kind_and_hint(part: str) -> str:
     """A typed value as ``kind:name:…``, with the hint of its hash: nothing that could be compared with the hash of a guess."""
     value = kind_and_name(hidden := anonymous(part))[2]
     return f"{hidden.removesuffix(value)}…{value.partition('.')[2]}"

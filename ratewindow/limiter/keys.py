@@ -1,4 +1,5 @@
-"""Names of state: short digests, so that a key has the same small length whatever it is about."""
+"""Digests from which the names of counts are made, so that a name is short, and as long whatever it is about. The names
+themselves are put together in `store/state_keys.py`, and in `counter.py` for counters."""
 
 import base64
 import hashlib

@@ -115,7 +115,8 @@ class _Rule:
             self.locked = self.now < self.lock_ends
 
     def settle(self, what: What, passes: bool) -> Answer:
-        """Charge what is to be charged."""
+        """Charge, count or lock as ``lua/decide.lua`` states for `what`, and answer what is left. `passes` says that no rule
+        refuses the request, or that it is forced."""
         check, hits, forced = self.check, what != "peek", what in ("force", "charge")
         cost, enforce = check.cost, check.enforce
         judged = enforce or passes

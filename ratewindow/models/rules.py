@@ -20,7 +20,7 @@ from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models.fields import MomentField, PeriodField, to_text
 from ratewindow.rules import rate_options
-from ratewindow.rules.regex import check_room
+from ratewindow.rules.regex import check_bounds
 from ratewindow.rules.rule import (
     BLOCKS,
     NAME_PATTERN,
@@ -84,7 +84,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         """
         windows = self.checked(name, rate, {"path": path, "prefix": prefix, "regex": regex, "route": route}, fields)
         if fields.get("applies_to") == "regex" and (overwrite or not self.filter(name=name).exists()):
-            self.check_room(name, fields["pattern"])
+            self.check_bounds(name, fields["pattern"])
         with transaction.atomic(using=self._db or router.db_for_write(self.model)):
             rule, created = self.get_or_create(name=name, defaults=fields)
             if created or overwrite:
@@ -124,11 +124,11 @@ class RateRuleManager(models.Manager["RateRule"]):
         fields |= {field: getattr(row, field) for field in ("methods", "count_when") if field in fields}
         return windows
 
-    def check_room(self, name: str, pattern: str) -> None:
+    def check_bounds(self, name: str, pattern: str) -> None:
         """Raise ValueError unless an expression has room beside those of all other rules, also those that are off."""
         stored = dict(self.filter(applies_to="regex").values_list("name", "pattern"))
         if stored.pop(name, None) != pattern:
-            check_room(pattern, stored.values())
+            check_bounds(pattern, stored.values())
 
 
 def problems(row: Any) -> dict[str, ValueError]:
@@ -297,7 +297,7 @@ class RateRule(models.Model):
         super().validate_unique(exclude)
         if self.applies_to == AppliesTo.REGEX and "pattern" not in (exclude or ()):
             try:
-                type(self).objects.check_room(self.name, self.pattern)
+                type(self).objects.check_bounds(self.name, self.pattern)
             except ValueError as error:
                 raise ValidationError({"pattern": f"{translated(error)}."}) from None
 

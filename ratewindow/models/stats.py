@@ -51,8 +51,9 @@ class ThrottleStat(models.Model):
 class OffenderStat(models.Model):
     """A client that one rule refused in one minute, hour or day, or would have, or a network of such clients: those most refused.
 
-    Counts are never too large. The row of a kind without a value says by how much they may be too small, and how much a
-    value may have that has no row; without that row they are exact. The row of kind ``all`` counts all requests.
+    Counts are never too large. The row of kind client, or network, whose `value` is empty has a bound in `refused` and
+    `would_refuse`: by so much the other rows of its kind may be too small, and so much a client without a row may have. Where
+    there is no such row, the counts are exact. The row of kind ``all`` counts all requests.
     """
 
     class Kind(models.TextChoices):

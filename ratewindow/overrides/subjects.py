@@ -186,7 +186,7 @@ def masked(text: str, veiled: bool = False) -> str:
         return "somebody"
     network = subject.network
     if network is None:
-        each = privacy.kind_alone if veiled else privacy.anonymous
+        each = privacy.kind_and_hint if veiled else privacy.anonymous
         return " + ".join(map(each, split(subject.text))) if subject.key else subject.text
     if network.version == 4:
         return f"ip:{network.first.rpartition('.')[0]}.x" if network.length > _SHOWN[4] else subject.text

@@ -26,7 +26,7 @@ from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
 from ratewindow.rulebook import current, kill_switch
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rulebook.kill_switch import Switch
-from ratewindow.rules.matching import TOO_MANY, without_room
+from ratewindow.rules.matching import TOO_MANY, beyond_bounds
 from ratewindow.rules.regex import check_regex
 from ratewindow.rules.rule import Rule, check_name, parse_count_when, parse_methods
 from ratewindow.signals import rules_changed
@@ -111,7 +111,7 @@ def read_rules() -> list[Rule]:
             wrong[row.name] = Problem("stays as it was, it cannot be enforced as it is now: {problem}", problem=rule)
         else:
             wrong[row.name] = Problem(_LEFT_OUT, problem=rule)
-    for rule in without_room(rules):
+    for rule in beyond_bounds(rules):
         wrong[rule.name] = Problem(_LEFT_OUT, problem=TOO_MANY)
     for name, problem in _in_english(wrong) - _in_english(_progress.wrong):  # once, not at each reading
         logger.error("ratewindow: rule %r %s", name, problem)

@@ -11,7 +11,7 @@ from django.urls import ResolverMatch
 from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.problem import translatable
 from ratewindow.rules.path_variants import PathVariants, caseless
-from ratewindow.rules.regex import RegexSet, without_room as regexes_without_room
+from ratewindow.rules.regex import RegexSet, beyond_bounds as regexes_beyond_bounds
 from ratewindow.rules.rule import Rule
 
 Rules = tuple[Rule, ...]
@@ -33,7 +33,7 @@ class Index:
         self._has_texts = bool(self._by_text.paths or self._by_text.prefixes)
         self._by_route = _patterns(placed, "route")
         regexes = _patterns(placed, "regex")
-        for pattern in _without_room(regexes):
+        for pattern in _beyond_bounds(regexes):
             del regexes[pattern]
         self._regexes = RegexSet(list(regexes)) if regexes else None
         self._by_regex = list(regexes.values())
@@ -70,16 +70,16 @@ class Index:
             name = name.rpartition(":")[0]
 
 
-def without_room(rules: Iterable[Rule]) -> list[Rule]:
+def beyond_bounds(rules: Iterable[Rule]) -> list[Rule]:
     """The rules whose regular expressions are left out, since those of the site are too large together."""
     regexes = _patterns(filter(_holds, rules), "regex")
-    return [rule for pattern in sorted(_without_room(regexes)) for rule in regexes[pattern]]
+    return [rule for pattern in sorted(_beyond_bounds(regexes)) for rule in regexes[pattern]]
 
 
-def _without_room(regexes: dict[str, Rules]) -> set[str]:
+def _beyond_bounds(regexes: dict[str, Rules]) -> set[str]:
     """Who may not enforce rules cannot push out one that is enforced."""
     enforced = {pattern for pattern, rules in regexes.items() if any(rule.mode == "enforce" for rule in rules)}
-    return regexes_without_room(regexes, enforced)
+    return regexes_beyond_bounds(regexes, enforced)
 
 
 class _ByText:

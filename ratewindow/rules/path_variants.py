@@ -46,7 +46,8 @@ class Way(NamedTuple):
         return any(map(is_loose, self.patterns))
 
     def page(self, language: Language) -> tuple[str, str]:
-        """The page as `destination` has it. Without a name, ``two`` and ``two/`` are one page, in each language another."""
+        """The view and its name, with which a `destination` begins. Without a name, ``two`` and ``two/`` are one page, in each
+        language another."""
         return (self.view, self.name or bare(self.route(language)))
 
     def route(self, language: Language) -> str:
@@ -140,7 +141,11 @@ def active(language: Language) -> AbstractContextManager[Any]:
 
 
 class PathVariants:
-    """The variants of the paths and prefixes of rules under one URLconf."""
+    """The variants of the paths and prefixes of rules under one URLconf.
+
+    `rules/matching.py` makes one of each URLconf, and looks for a request's path in `paths` and `prefixes`: as it is and, if the
+    URLconf `ignores_case`, as `caseless` makes it. If there are `destinations`, it also asks `paths_of`.
+    """
 
     def __init__(self, urlconf: Any, paths: Iterable[str], prefixes: Iterable[str] = ()) -> None:
         self._resolver = get_resolver(urlconf)

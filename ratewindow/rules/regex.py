@@ -1,8 +1,8 @@
 """Regular expressions in rules: RE2's, whose time is linear in the length of the text, so that no pattern can hang a site.
 
-It is also linear in how many steps of all patterns a byte of the path may be at. RE2 remembers where the bytes led, so most
-patterns cost nothing once it knows them; but those that a path can be in the middle of in many ways at once lead to
-somewhere new with each byte. So there are two kinds:
+The time also grows with the number of places, in all patterns together, that a byte of the path may be at. RE2 remembers where
+the bytes led, so most patterns cost nothing once it knows them; but those that a path can be in the middle of in many ways at
+once lead to somewhere new with each byte. So there are two kinds:
 
 * A pattern is in step if it begins with ^ and each part of the path, from slash to slash, is plain text with at most one
   repeat, of common kinds of characters, or one choice of words, at its end. Then the path alone says where in the pattern
@@ -81,7 +81,7 @@ def program_of(pattern: str) -> str:
     return "short" if steps_of(pattern) <= MOST_SHORT_STEPS else "long"
 
 
-def without_room(patterns: Iterable[str], enforced: Collection[str] = ()) -> set[str]:
+def beyond_bounds(patterns: Iterable[str], enforced: Collection[str] = ()) -> set[str]:
     """The patterns that exceed the bounds for all together: the largest of those that are not enforced, then of the others."""
     left, beyond = {True: MOST_STEPS_IN_STEP, False: MOST_FREE_STEPS}, set()
     for pattern in sorted(set(patterns), key=lambda each: (each not in enforced, steps_of(each), each)):
@@ -92,7 +92,7 @@ def without_room(patterns: Iterable[str], enforced: Collection[str] = ()) -> set
     return beyond
 
 
-def check_room(pattern: str, others: Iterable[str] = ()) -> None:
+def check_bounds(pattern: str, others: Iterable[str] = ()) -> None:
     """Raise ValueError if a pattern is too large together with the site's others of its kind."""
     together = {pattern}
     for other in others:
@@ -141,7 +141,7 @@ def _has_choice(regex: str) -> bool:
 
 
 class RegexSet:
-    """Many patterns matched together: a thousand take little longer than one. Must not contain those `without_room`."""
+    """Many patterns matched together: a thousand take little longer than one. Must not contain those `beyond_bounds`."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._heads = [literal_head(pattern)[0] for pattern in patterns]

@@ -16,12 +16,12 @@ from ratewindow.rules.regex import (
     MOST_SHORT_STEPS,
     MOST_STEPS_IN_STEP,
     RegexSet,
+    beyond_bounds,
+    check_bounds,
     check_regex,
-    check_room,
     is_in_step,
     program_of,
     steps_of,
-    without_room,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +88,7 @@ def test_a_pattern_that_is_too_large_is_named_with_what_to_write(pattern: str) -
 )
 def test_a_pattern_whose_place_the_path_alone_tells_is_in_step(pattern: str) -> None:
     assert is_in_step(pattern)
-    check_room(pattern, [*FREE, *USUAL[:900]])
+    check_bounds(pattern, [*FREE, *USUAL[:900]])
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_free_patterns_that_are_taken_one_by_one_are_together_no_more_work_than_
     for number in range(17):
         pattern = f"[\\x{0x61 + number:x}-\\x{0x6A + number:x}].{{25}}{number}$"
         with suppress(ValueError):
-            check_room(pattern, taken)
+            check_bounds(pattern, taken)
             taken.append(pattern)
     with pytest.raises(ValueError, match=r"other 2 expressions of its kind.* begin with \^ and end each part"):
-        check_room("[x-z].{25}0$", taken)
+        check_bounds("[x-z].{25}0$", taken)
     assert sum(map(steps_of, taken)) <= MOST_FREE_STEPS
-    check_room("/export/?$", taken)
+    check_bounds("/export/?$", taken)
 
 
 @pytest.mark.parametrize("pattern", ["[a-g].{250}x", "^/.*[a-g].{250}x", r"(?i)(\w+/){99}x", "[^/]{80}$"])
 def test_one_free_pattern_alone_may_be_too_much(pattern: str) -> None:
     with pytest.raises(ValueError, match=r"together with the other 0 expressions of its kind.*, and all together may have 500"):
-        check_room(pattern)
+        check_bounds(pattern)
 
 
 def test_plain_text_after_the_beginning_counts_as_steps_too() -> None:
@@ -143,14 +143,14 @@ def test_plain_text_after_the_beginning_counts_as_steps_too() -> None:
 
 
 def test_of_patterns_that_are_too_many_the_largest_of_their_kind_have_no_room() -> None:
-    assert without_room(USUAL) == without_room(FREE) == without_room([*USUAL, *FREE]) == set()
+    assert beyond_bounds(USUAL) == beyond_bounds(FREE) == beyond_bounds([*USUAL, *FREE]) == set()
     large = [f"^/{'a' * number}/$" for number in range(150, 250)]
-    beyond = without_room([*USUAL, *FREE, *large])
+    beyond = beyond_bounds([*USUAL, *FREE, *large])
     assert beyond
     assert beyond < set(large)
     assert min(map(steps_of, beyond)) >= max(steps_of(pattern) for pattern in large if pattern not in beyond)
     free = [*FREE, ".{40}"]
-    assert without_room([*USUAL, *free]) == {".{40}"}
+    assert beyond_bounds([*USUAL, *free]) == {".{40}"}
 
 
 def test_all_that_has_room_finds_what_it_should() -> None:
@@ -203,14 +203,14 @@ def test_a_pattern_that_has_no_room_beside_the_others_is_named() -> None:
     with pytest.raises(
         ValueError, match=r"is too large together with the other 1,100 expressions of its kind: it has 40. .* 30,000"
     ):
-        check_room("^/" + "a" * 400, USUAL)
+        check_bounds("^/" + "a" * 400, USUAL)
     with pytest.raises(ValueError, match=r"is too large together with the other 4 expressions of its kind.* 500"):
-        check_room("a.{20}N", FREE)
+        check_bounds("a.{20}N", FREE)
 
 
 def test_others_that_are_wrong_are_said_at_their_own_rows() -> None:
-    check_room("^/api/", ["(", "a.{900}N"])
-    check_room("/api/", ["(", "a.{900}N"])
+    check_bounds("^/api/", ["(", "a.{900}N"])
+    check_bounds("/api/", ["(", "a.{900}N"])
 
 
 KINDS = {"a-z": ascii_lowercase, "A-Z": ascii_uppercase, "0-9": digits, **{each: each for each in "_.@+~"}}
@@ -222,7 +222,7 @@ def test_the_worst_paths_that_a_search_found_take_milliseconds() -> None:
     free = [f"[a-{chr(99 + number)}][a-z]{{{40 + number % 3}}}{chr(65 + number)}" for number in range(10)]
     kinds = ["".join(chance.sample([*KINDS], chance.randint(6, 8))) for _ in range(1500)]
     in_step = [f"^/[{each}]+/x{number}" for number, each in enumerate(kinds)]
-    assert not without_room([*free, *in_step])
+    assert not beyond_bounds([*free, *in_step])
     regexes = RegexSet([*free, *in_step])
     took_s = []
     for _ in range(10):

@@ -1,4 +1,5 @@
-"""The report of a day as text, as the report page reads that day, and its mail, which each channel is sent once."""
+"""Yesterday's report as text, by the same reading as the report page's: mailed once to each channel that wants it
+(`send_report`), or printed by the command `report` (`of_yesterday`)."""
 
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
@@ -22,7 +23,7 @@ UNKNOWN = "A run ended while it sent the report of {}: it may not have arrived."
 
 
 def send_report(now: datetime | None = None) -> list[str]:
-    """A line for each channel that was due."""
+    """Send it to each channel that is due, and return a line for each; called by the task, and by ``report --send``."""
     now = now or time_zone.now()
     with timezone.override(timezone.get_default_timezone()):
         day = _yesterday(now)
@@ -34,7 +35,7 @@ def send_report(now: datetime | None = None) -> list[str]:
 
 
 def of_yesterday() -> str:
-    """In the current language."""
+    """The report's text, in the current language."""
     now = time_zone.now()
     with timezone.override(timezone.get_default_timezone()):
         day = _yesterday(now)

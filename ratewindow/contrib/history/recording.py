@@ -136,11 +136,12 @@ def clean(dry_run: bool) -> str:
 
 
 def find(client: Client) -> Found:
+    """For `Room.find`: the edits about a client."""
     return Found.at("history", [edit.at for edit in _about(client)])
 
 
 def erase(client: Client) -> None:
-    """Also the edits that the erasure itself makes."""
+    """For `Room.erase`: delete these edits, with those that the erasure itself makes."""
     transaction.on_commit(lambda: Edit.objects.filter(pk__in=[edit.pk for edit in _about(client)]).delete())
 
 

@@ -2,8 +2,13 @@
 
 The level is counted in units x period_ms and falls by `limit` for each millisecond, so that all numbers
 are whole. The generic cell rate algorithm (ITU-T I.371) keeps a time instead; a level also holds when a
-limit is edited. By a raised one it has fallen since the newest charge, so that a wait is kept whoever asks meanwhile;
-by a lowered one it falls from the first hit under it on.
+limit is edited:
+
+* A raised limit is taken to have held since the newest charge, so that asking in between changes no wait.
+* A lowered limit holds from the first hit under it on.
+
+`Meter` counts in the memory store, and ``lua/algorithms/meter.lua`` on Redis, function for function: an edit is made in both.
+What its methods promise stands at `Reading`.
 """
 
 from ratewindow.limiter.algorithms import MOST_UNIT_MS, Algorithm, Measure

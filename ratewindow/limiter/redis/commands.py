@@ -110,7 +110,7 @@ def packed(words: Words) -> bytes:
 
 
 def decide_call(checks: list[Check], what: What, now_ms: int | None) -> Call:
-    """The call with the KEYS and ARGV that ``lua/decide.lua`` states."""
+    """The call with the KEYS and ARGV that ``lua/decide.lua`` states. `packed_decide` writes the same in bytes: change both."""
     keys = _keys(checks)
     if len(keys) > 1:
         check_number(checks)
@@ -141,11 +141,11 @@ def _keys(checks: list[Check]) -> list[str]:
 
 def _is_usual(checks: list[Check], what: What) -> bool:
     """Whether it is a hit of one window of one rule that enforces and nothing else: then only the window is sent."""
-    return what == "hit" and len(checks) == 1 and _head(checks[0]) == [17]
+    return what == "hit" and len(checks) == 1 and _head(checks[0]) == [16 + 1]
 
 
 def _head(check: Check) -> Words:
-    """A check's kind, then its cost unless that is 1, then its penalty if it has one."""
+    """A check's kind, whose bits ``lua/decide.lua`` explains, then its cost unless that is 1, then its penalty if it has one."""
     kind = 16 * len(check.windows) + (1 if check.enforce else 0) + (2 if check.counts_refused else 0)
     kind += (4 if check.penalty_ms else 0) + (8 if check.cost != 1 else 0)
     head: Words = [-kind if check.only_looks else kind]

@@ -46,8 +46,8 @@ class ServerAway(exceptions.ConnectionError):
 
 
 class Watch:
-    """Remembers which servers of a cluster are away, and probes whether they are back. This one calls every server, whatever
-    happened."""
+    """What the store of a cluster asks before it calls one of the servers, and tells afterwards. This one watches nothing: every
+    server is called. `store/breaker.py` has one that remembers which servers are away."""
 
     def away(self, server: str) -> str | None:
         """The class of the fault for which this server is not to be called; None: call it."""
@@ -107,8 +107,8 @@ _SENTENCES = {
     "SELECT is not allowed": "cluster",
     "don't hash to the same slot": "script",  # CROSSSLOT, whose word redis-py removes
 }
-# Only a script that the server has run, or tried to, is ours to mend. What else nobody knows is the server's, or comes
-# from what stands before it, and whoever asks meets it.
+# Only a script that the server has run, or tried to, is ours to mend. Any other error that is not known here is taken for one
+# of the server, or of a proxy before it: every request would get it.
 _OF_A_SCRIPT = re.compile(r"user_script:|\bf_[0-9a-f]{40}\b|[Ee]rror (running|compiling) script|from (the )?script\b")
 
 # The first that fits; each before its base.

@@ -1,7 +1,7 @@
-"""The names of redis-py that are not public, all that are used: each with its reason, and with what is done without it.
+"""The names of redis-py that are not public: each with its reason, and with what is done without it.
 
-`thread_deadline` also overrides methods by which connections connect, and so does `ratewindow.store.clients`. Where redis-py does
-not call them, every step of connecting has its own timeout, and nothing ends a login to a server that sends a byte now and then.
+Methods by which connections connect are overridden in `thread_deadline.py` and in `store/clients.py`. If a redis-py does not call
+these, each step of connecting has a timeout of its own, and a server that sends a byte now and then can keep a login waiting.
 `RATEWINDOW_PUBLIC_WAY=1` makes the tests of the limiter hide all of this.
 """
 
