@@ -1,4 +1,4 @@
-"""The exception of a refusal, which `hit` raises for code that asks for it by ``raise_exception=True``."""
+"""The exception of a refusal: `hit` raises it with ``raise_exception=True``, and a site's code may."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ratewindow.limiter.types import Decision
 
 
 class RateLimited(Exception):
-    """A refusal; `decision` says why. The middleware answers the request as if the rule had refused it there."""
+    """A refusal; `decision` says why. The middleware answers it as it does any refusal."""
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(f"refused by rule {decision.rule!r}: {decision.reason}")

@@ -35,6 +35,6 @@ class RateWindowMiddleware(PathDoor):
         known, decision = visit.of(request), exception.decision
         if refunds := known.refuse():
             run(known.refund_refused(refunds))
-        if not any(part is each for part in decision.parts for each in known.decision.parts):  # else `hit` has announced it
+        if not any(part is each for part in decision.parts for each in known.decision.parts):  # else it was announced
             refusal.announce(request, decision)
         return refusal.refusal(request, decision)

@@ -2,6 +2,8 @@
 
 A process writes its record every 2.5 seconds, to a key that expires, and its name to an index. One that no longer reaches Redis
 is missing here within seconds: it tells its own state by its log, its signals and its `status()`.
+
+A turn is the moment when a breaker opened or closed: from it come the signals `degraded` and `recovered`.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""What the limiter is asked, brought into form: costs, the rarer forms of an identity and of windows, the caller's own clock,
-and checks that share windows."""
+"""What the limiter is asked, checked and brought into form: identities, windows, costs and clocks, as `Limiter`, the counter and
+the Django app are given them; and checks that share a count."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -67,13 +67,13 @@ def payable(check: Check) -> Check:
 
 
 def most_charge(window: Window) -> int:
-    """A log keeps each unit, and all else is counted exactly."""
+    """A log keeps each unit. All else keeps sums, of units times the period, which Redis holds exactly up to `MOST_UNIT_MS`."""
     keeps_each = algorithm(window.algorithm).most_limit is not None
     return MOST_COST if keeps_each else max(MOST_COST, MOST_UNITS // window.period_ms)
 
 
 def merged(checks: list[Check]) -> list[Check]:
-    """The checks with no state key twice: one window met twice is charged once, with the larger cost.
+    """The checks with no state key twice, as two throttles with one scope have it: it is charged once, with the larger cost.
 
     Of two limits on one count the stricter holds. An enforcing check wins over one in shadow. A check that is left
     without windows is answered by the one that took them, and has gone from the list.

@@ -1,5 +1,5 @@
-"""Digests from which the names of counts are made, so that a name is short, and as long whatever it is about. The names
-themselves are put together in `store/state_keys.py`, and in `counter.py` for counters."""
+"""Digests, of which the names of counts are made: short, and of one length whatever they are about. The names themselves are put
+together in `store/state_keys.py`, and in `counter.py` for counters."""
 
 import base64
 import hashlib

@@ -125,7 +125,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         return windows
 
     def check_bounds(self, name: str, pattern: str) -> None:
-        """Raise ValueError unless an expression has room beside those of all other rules, also those that are off."""
+        """Raise ValueError if an expression is too large together with those of all other rules, also those that are off."""
         stored = dict(self.filter(applies_to="regex").values_list("name", "pattern"))
         if stored.pop(name, None) != pattern:
             check_bounds(pattern, stored.values())

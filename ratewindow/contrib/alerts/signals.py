@@ -1,4 +1,4 @@
-"""The signal of channels whose way is a signal: for a site that sends alerts by code of its own."""
+"""What a channel set to "signal" sends, in the place of a mail: for a site that sends alerts by code of its own."""
 
 from django.dispatch import Signal
 

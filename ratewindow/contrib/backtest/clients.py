@@ -1,9 +1,9 @@
 """The clients of a log, and all their requests: when each came and what it was, in 24 bytes. `run.py` fills `Clients`, and shows
 what those refused have asked for (`Clients.sample`); `curve.py` draws from their peaks how many each limit would refuse.
 
-A log of whole seconds does not say when within its second a request came. So it has two times, the second's start and its place
-if the requests of that second are spread evenly (`Moment` in `requests.py`), and the log is decided twice, once by each: these
-are the two courses, and what they disagree on is shown as a range.
+A log of whole seconds does not say when within its second a request came. So each request has two times, the second's start and
+its place if the requests of that second are spread evenly (`Moment` in `requests.py`), and the log is decided twice, once by
+each: these are the two courses, and what they disagree on is shown as a range.
 """
 
 from array import array
@@ -56,7 +56,7 @@ class ClientPeak(NamedTuple):
     peak: int
     requests: int  # that the rule counts
     likely_innocent: bool
-    times_ms: Sequence[int] = ()  # of these requests, in the first course; none if the peak is 1, which only 0 refuses
+    times_ms: Sequence[int] = ()  # of these requests, in the first course; none if the peak is 1, which only a limit of 0 refuses
 
 
 class Clients:

@@ -101,7 +101,7 @@ class FixedWindow:
 
 
 def _seconds(window: Measure) -> tuple[int, int]:
-    """A window that begins with the clock ends at a whole second; another one, whenever it was that it began."""
+    """For `Window.edges_ms`: a window that begins with the clock ends at a whole second; another one may end at any moment."""
     return (1000, 0) if window.aligned_to else (0, 0)
 
 

@@ -43,8 +43,8 @@ class Server:
     that does takes as long as the call. Nothing is repeated: a call whose answer was lost may have counted. Where the
     connections are `timed`, their timeout is that of an exchange as a whole, connecting included.
 
-    They are such as `like` makes, a client's pool, but none of its own: kept by us, they would be missing there, and a
-    pool gives out so many and no more.
+    They are made as those of `like`, a client's pool, and kept here instead: a pool gives out a certain number, and these would
+    be missing there.
     """
 
     def __init__(self, like: Any, clock: ServerClock | None = None) -> None:

@@ -1,7 +1,8 @@
 """The names of redis-py that are not public: each with its reason, and with what is done without it.
 
-Methods by which connections connect are overridden in `thread_deadline.py` and in `store/clients.py`. If a redis-py does not call
-these, each step of connecting has a timeout of its own, and a server that sends a byte now and then can keep a login waiting.
+Methods by which connections connect are overridden in `thread_deadline.py` and in `store/clients.py`. A version that
+does not call these gives each step of connecting a timeout of its own, and a server that sends a byte now and then prolongs
+a login.
 `RATEWINDOW_PUBLIC_WAY=1` makes the tests of the limiter hide all of this.
 """
 

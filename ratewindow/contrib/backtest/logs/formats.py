@@ -33,7 +33,8 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _DIRECTIVE = re.compile(r"\s*log_format\s+\S+\s+(?:escape=\w+\s+)?")
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s;'"]+)""")
 _TIMES: Mapping[str, Callable[[str], float]] = {"time_local": clf, "time_iso8601": iso, "msec": epoch}
-_ROLES = {  # the variables of each, the first one that a format has is read; in the order in which `TextFormat.read` unpacks them
+# The variables of each role, of which the first that a format has is read. `TextFormat.read` unpacks the roles in this order.
+_ROLES = {
     "client": ("remote_addr",),
     "forwarded": ("http_x_forwarded_for",),
     "user": ("remote_user",),
@@ -150,8 +151,8 @@ def _is_escaped(line: str, at: int, place: int) -> bool:
 
 
 # The variables of nginx by their own names, the atoms of gunicorn by those of its documentation, the fields of Caddy and Traefik,
-# and those of ECS and OpenTelemetry. The keys of objects within are joined by dots; the first one that a line has is read. In the
-# order in which `JsonLines.read` unpacks them.
+# and those of ECS and OpenTelemetry. The keys of objects within are joined by dots; the first one that a line has is read.
+# `JsonLines.read` unpacks the roles in this order.
 _USUAL = {
     "time": "StartUTC time timestamp @timestamp ts date datetime msec time_iso8601 time_local asctime",
     "client": "client_ip remote_addr remote_ip remote_address ip client clientip remoteAddress ClientHost client.ip source.ip "
