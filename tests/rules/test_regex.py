@@ -216,6 +216,7 @@ def test_others_that_are_wrong_are_said_at_their_own_rows() -> None:
 KINDS = {"a-z": ascii_lowercase, "A-Z": ascii_uppercase, "0-9": digits, **{each: each for each in "_.@+~"}}
 
 
+@pytest.mark.pace
 def test_the_worst_paths_that_a_search_found_take_milliseconds() -> None:
     """The slowest path of 117 random sets took the processor of a busy machine 17 ms."""
     chance = random.Random(1)

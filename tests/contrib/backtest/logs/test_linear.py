@@ -74,6 +74,7 @@ def check(form):
             before_s = now_s
 
 
+@pytest.mark.pace
 @pytest.mark.parametrize("text", [*FORMATS, *LOG_FORMATS])
 def test_a_line_of_twice_the_length_takes_twice_the_time(text):
     check(named(text))
