@@ -168,7 +168,8 @@ RULES_AND_PAGES: dict[str, tuple[str, ...]] = {
     "expressions that are too large, or too many, or take too long": (
         "rulebook/test_reading.py::test_expressions_that_are_too_much_together_cost_no_other_rule_anything",
         "rules/test_regex.py::test_a_pattern_that_is_too_large_is_named_with_what_to_write",
-        "rules/test_regex.py::test_the_worst_paths_that_a_search_found_take_milliseconds",
+        "rules/test_regex.py::test_free_patterns_that_are_taken_one_by_one_are_together_no_more_work_than_one_path_may_be",
+        "rules/test_regex.py::test_the_worst_paths_that_a_search_found_take_milliseconds",  # by `make faults`: it measures time
         "rules/test_regex.py::test_a_process_grows_by_few_megabytes_whatever_the_patterns",
         f"{_RULES}::test_a_regular_expression_is_tried_with_the_others_and_one_left_out_says_so_at_its_row",
     ),
