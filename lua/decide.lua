@@ -184,7 +184,8 @@ for r = 1, #rules do
   local cost, judged = rule.cost, rule.enforce or passes
   local counts = hits and rule.counts_refused
   local charged = hits and passes and not rule.looks and cost > 0 and (rule.open or forced and rule.enforce)
-  local counted = counts and not charged and cost > 0 and not rule.impossible
+  local waits = rule.looks and passes and rule.open -- what is charged after the answer, if at all
+  local counted = counts and not charged and not waits and cost > 0 and not rule.impossible
   local own_refusal = judged and rule.full and not rule.locked and not rule.impossible and cost > 0
   if rule.penalty and hits and not forced and own_refusal then
     rule.lock_ends = now + rule.penalty

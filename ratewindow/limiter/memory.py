@@ -125,7 +125,8 @@ class _Rule:
             self.read()
         is_open = self.open
         charged = hits and passes and cost > 0 and not check.only_looks and (is_open or (forced and enforce))
-        counted = counts_refused and not charged and cost > 0 and not self.impossible
+        waits = check.only_looks and passes and is_open  # what is charged after the answer, if at all
+        counted = counts_refused and not charged and not waits and cost > 0 and not self.impossible
         if check.penalty_ms and hits and not forced and judged and self._refuses_by_itself():
             self.lock_ends = self.now + check.penalty_ms
             self.states.put(check.lock, (self.now, check.penalty_ms))

@@ -48,3 +48,14 @@ def test_what_stands_beside_it_is_charged(store: Store) -> None:
     for left in (8, 7, 6):
         told = decision([look("sliding_window"), beside], store.run([look("sliding_window"), beside], "hit", NOW_MS))
         assert {part.rule: part.remaining for part in told.decisions} == {"login": 2, "site": left}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_one_that_counts_refused_requests_counts_none_that_passes(store: Store, algorithm: str) -> None:
+    check = look(algorithm, counts_refused=True)
+    for _ in range(5):
+        assert decision([check], store.run([check], "hit", NOW_MS)).remaining == 2
+    counted = [check._replace(only_looks=False)]
+    for _ in range(2):
+        store.run(counted, "charge", NOW_MS)
+    assert not decision([check], store.run([check], "hit", NOW_MS)).allowed

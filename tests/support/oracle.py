@@ -74,7 +74,8 @@ class Oracle:
         impossible = any(question.cost > limit.capacity for limit in question.limits.values())
         charges = hits and passes and question.cost > 0 and not question.only_looks
         charged = charges and (not (full or locked) or (forced and question.enforce))
-        counted = hits and question.counts_refused and not charged and question.cost > 0 and not impossible
+        waits = question.only_looks and passes and not (full or locked)
+        counted = hits and question.counts_refused and not charged and not waits and question.cost > 0 and not impossible
         owns = judged and full and not locked and not impossible and question.cost > 0
         locks = bool(question.penalty and hits and not forced and owns)
 
