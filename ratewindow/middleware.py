@@ -34,7 +34,7 @@ class RateWindowMiddleware(PathDoor):
             return None
         known, decision = visit.of(request), exception.decision
         if refunds := known.refuse():
-            run(known.refund_refused(refunds))
+            run(known.refund_uncounted(refunds))
         if not any(part is each for part in decision.parts for each in known.decision.parts):  # else it was announced
             refusal.announce(request, decision)
         return refusal.refusal(request, decision)

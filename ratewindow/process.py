@@ -17,7 +17,7 @@ from ratewindow.counting.counters import FLUSH_S, counters
 from ratewindow.health import processes
 from ratewindow.identity import address
 from ratewindow.limiter import forks
-from ratewindow.request import count_by_answer, without_redis
+from ratewindow.request import count_by_answer, late_charges, without_redis
 from ratewindow.rulebook import current, edits, kill_switch, reading
 from ratewindow.rules import matching
 from ratewindow.store import breaker, outage, process_clients, shared_prefix, state_keys, stores
@@ -35,6 +35,7 @@ CHORES = (
     Chore(outage.breaker.look, lambda: breaker.PROBE_S, "probes", outage.breaker.is_watched),
     Chore(stores.shards.look, lambda: breaker.PROBE_S, "probes", stores.shards.are_watched),
     Chore(counters.flush, lambda: FLUSH_S, "reports", counters.has_unsent),
+    Chore(late_charges.refund_missed, lambda: FLUSH_S, "reports", late_charges.has_missed),
     Chore(reading.send_changes_apart, lambda: SIGNALS_S, "signals", reading.has_changes),
     Chore(processes.send_turns, lambda: SIGNALS_S, "signals", processes.has_turns),
 )
@@ -65,8 +66,10 @@ def end() -> None:
 
 def _renew() -> None:
     """In a fork: connections, counts, locks and threads are the parent's; the rules stay good."""
-    for drop in (process_clients.drop, stores.drop, news.left_out.forget, without_redis.forget_counts):
+    for drop in (process_clients.drop, stores.drop, news.left_out.forget):
         drop()
+    for forget in (without_redis.forget_counts, late_charges.forget_missed):
+        forget()
     for reset in (counters.reset, processes.reset, reading.forget_changes):
         reset()
     for room in rooms.installed():
@@ -81,7 +84,7 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
         before = conf.forget()
         if before is not None and before.redis == conf.MEMORY:
             counters.reset()  # the server that a test returns to must not get these
-        for close in (process_clients.close, stores.close, outage.reset, without_redis.forget_counts):
+        for close in (process_clients.close, stores.close, outage.reset, without_redis.forget_counts, late_charges.forget_missed):
             close()
         address.clear_cache()
         state_keys.forget_secret()

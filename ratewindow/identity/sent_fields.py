@@ -75,7 +75,7 @@ def _in_json(request: HttpRequest, name: str) -> str | None:
     return _member(request, name) if kind == "application/json" or kind.endswith("+json") else None
 
 
-def _either(request: HttpRequest, name: str) -> str | None:
+def field(request: HttpRequest, name: str) -> str | None:
     """The form field, or the member of the JSON, whatever the content type: for views that accept both.
 
     Missing if one body is both and names two: which of them the view reads, only the view knows.
@@ -209,7 +209,7 @@ MAKERS: dict[str, Maker] = {
     "query": _maker("query", _query),
     "post": _maker("post", _post),
     "json": _maker("json", _in_json),
-    "body": _maker("body", _either),
+    "body": _maker("body", field),
     "jwt": _maker("jwt", _claim),
 }
 """The makers of keys with a name, by kind."""

@@ -18,7 +18,7 @@ from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis.store import AnyClient, store_name, store_of
 from ratewindow.limiter.reply import BELIEVED_MS, Refusals, Reply, decision
-from ratewindow.limiter.types import Check, Decision, Refunds, What, Window, check_number
+from ratewindow.limiter.types import Check, Decision, Flag, Refunds, What, Window, check_number
 
 
 class Store(Protocol):
@@ -29,7 +29,7 @@ class Store(Protocol):
     def is_async(self) -> bool: ...
 
     def run(self, checks: list[Check], what: What, now_ms: int | None = None) -> Any: ...
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> Any: ...
+    def refund(self, refunds: Refunds, now_ms: int | None = None, flag: Flag | None = None) -> Any: ...
     def reset(self, keys: Sequence[str]) -> Any: ...
 
 

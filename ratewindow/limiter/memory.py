@@ -10,7 +10,7 @@ from ratewindow.limiter.algorithms import Reading, algorithm
 from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, tells_verdict
-from ratewindow.limiter.types import Check, Refunds, What, Window, WindowAnswer
+from ratewindow.limiter.types import Check, Flag, Refunds, What, Window, WindowAnswer
 
 
 class MemoryStore:
@@ -41,8 +41,9 @@ class MemoryStore:
             self._states.shrink(self.most_keys)
             return reply
 
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
-        """What ``lua/refund.lua`` does: refund the cost of each check, at the times it was charged."""
+    def refund(self, refunds: Refunds, now_ms: int | None = None, flag: Flag | None = None) -> None:
+        """What ``lua/refund.lua`` does: refund the cost of each check, at the times it was charged. A flag is for other
+        processes: here there is none."""
         with self._lock:
             now = self._clock_ms() if now_ms is None else now_ms
             for check, times in refunds:

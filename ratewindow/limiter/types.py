@@ -174,6 +174,13 @@ class Check(NamedTuple):
 Refunds = Sequence[tuple[Check, Sequence[int | None]]]  # the cost of each check, and when each of its windows was charged
 
 
+class Flag(NamedTuple):
+    """A key that is set beside a refund, and for how long."""
+
+    key: str
+    ms: int
+
+
 class WindowAnswer(NamedTuple):
     """How one window stood after a decision; milliseconds count from the decision."""
 
@@ -304,6 +311,7 @@ class RuleDecision(Decision):
     took_s: float = 0.0  # how long the store took to answer, or to fail; 0 where it was not called
     cause: str = ""  # why it was decided without the store, such as store:timeout
     by_code: bool = False  # code asked for it, by the rule's name or once the cost was known
+    here: tuple[int, ...] = ()  # when its windows were charged in this process, without the store
     made_by: Any = field(default=None, compare=False)  # the caller's own rule, of which `check` is what the limiter sees
     _lock: ClassVar[threading.Lock] = threading.Lock()  # two refunds of one at the same moment must not refund it twice
 

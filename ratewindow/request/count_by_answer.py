@@ -7,7 +7,7 @@ A login has failed during a request if Django's signal says so: with the request
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
@@ -15,7 +15,8 @@ from django.http import Http404
 from django.http.multipartparser import MultiPartParserError
 
 from ratewindow.exceptions import RateLimited
-from ratewindow.limiter.types import Decision, Refunds, RuleDecision
+from ratewindow.limiter.types import Decision, Flag, Refunds, RuleDecision
+from ratewindow.request import without_redis
 from ratewindow.request.decide import Steps
 from ratewindow.request.late_charges import charge, show
 from ratewindow.request.visit import Visit
@@ -23,49 +24,83 @@ from ratewindow.request.visit import Visit
 _in_context: ContextVar[Visit | None] = ContextVar("ratewindow_waiting", default=None)
 
 
-Waiting = tuple[RuleDecision, bool]  # and whether the rule has charged the request before the view
+class Attempt(Protocol):
+    """One login during a request, of which there may be several: rules about logins count each by its own end."""
+
+    def flag(self, status: int) -> Flag | None:
+        """The key to set beside the refund of one that has not failed, in a request that is answered with this status."""
+
+    def flagged(self) -> None:
+        """Called once that key is set."""
 
 
-def defer(visit: Visit, decision: Decision) -> None:
-    """Remember which rules of this decision count the request only by its answer."""
-    if those := [*waiting(decision)]:
+class Waiting(NamedTuple):
+    part: RuleDecision
+    is_held: bool  # the rule has charged the request before the view
+    attempt: Attempt | None = None
+
+
+def defer(visit: Visit, decision: Decision, attempt: Attempt | None = None) -> None:
+    """Remember which rules of this decision count the request only by its answer, or by how the attempt ends."""
+    if those := [*waiting(decision, attempt)]:
         visit.deferred = [*(visit.deferred or ()), *those]
-        _in_context.set(visit)
+        if attempt is None:
+            _in_context.set(visit)
 
 
-def waiting(decision: Decision) -> Iterator[Waiting]:
+def waiting(decision: Decision, attempt: Attempt | None = None) -> Iterator[Waiting]:
     """The rules of this decision that wait for the answer."""
     for part in decision.parts:
         rule = part.made_by
-        if rule is not None and rule.count_when is not None and (held := _is_held(part)) is not None:
-            yield part, held
-
-
-def _is_held(part: RuleDecision) -> bool | None:
-    """Whether the rule has charged the request; None if nothing waits for the answer: what was counted in this process,
-    without Redis, stays counted."""
-    if part.check is None:
-        return None
-    if part.check.only_looks or not part.windows:
-        return False
-    return True if max(answer.charged_at_ms for answer in part.windows) >= 0 else None
+        if rule is not None and rule.count_when is not None and part.check is not None:
+            only_looked = part.check.only_looks or not part.windows
+            if only_looked or part.here or max(answer.charged_at_ms for answer in part.windows) >= 0:
+                yield Waiting(part, not only_looked, attempt)
 
 
 def due(
     waiting: Iterable[Waiting], status: int | None, login_failed: bool = False, is_left: bool = False
 ) -> tuple[list[RuleDecision], Refunds]:
     """What to charge and to refund of requests that passed, since a refused one costs nothing. If the view was left before its
-    end, what was held stays charged: what it still does, in a thread, may count."""
+    end, what was held stays charged: what it still does, in a thread, may count. So does an attempt of which an error of the
+    server leaves open how it ended. What was counted in this process, without Redis, is refunded here."""
     charges: list[RuleDecision] = []
     refunds: Refunds = []
-    for part, held in waiting:
+    for part, held, attempt in waiting:
         count_when = part.made_by.count_when if part.made_by is not None and part.outcome == "passed" else None
-        counts = count_when is not None and count_when.counts(status, login_failed)
+        counts = count_when is not None and count_when.counts(status, login_failed and attempt is None)
+        is_open = is_left or (attempt is not None and _is_error(status))
         if counts and not held:
             charges.append(part)
-        elif held and not counts and not is_left and part.outcome == "passed" and part.check is not None:
+        elif held and not counts and not is_open and part.outcome == "passed" and part.check is not None:
+            without_redis.refund_here(part)
             refunds = [*refunds, *part.refunds(part.check.cost, with_others=False)]
     return charges, refunds
+
+
+def _is_error(status: int | None) -> bool:
+    return status is None or status >= 500
+
+
+def fail(visit: Visit, attempt: Attempt) -> Steps[None]:
+    """Charge at once what counts an attempt that has failed, and keep what has: no refusal later in the request refunds it."""
+    ended: list[Waiting] = []
+    others: list[Waiting] = []
+    for each in visit.deferred or ():
+        rule = each.part.made_by
+        (ended if each.attempt is attempt and rule.count_when.login_failed else others).append(each)
+    visit.deferred = others or None
+    for each in ended:
+        each.part.by_code = True
+    yield from _charge(visit, [each.part for each in ended if not each.is_held and each.part.outcome == "passed"])
+
+
+def _charge(visit: Visit, parts: list[RuleDecision]) -> Steps[None]:
+    if parts:
+        decision = yield from charge(parts, visit.decision)
+        # Code may have asked for a rule by name meanwhile: then its decision stands for the rule, and shows what is left.
+        now = {(part.rule, part.mode): part for part in visit.decision.parts}
+        show([now.get((part.rule, part.mode), part) for part in parts], decision)
 
 
 def count(visit: Visit, status: int | None, is_left: bool = False) -> Steps[None]:
@@ -74,13 +109,12 @@ def count(visit: Visit, status: int | None, is_left: bool = False) -> Steps[None
     if _in_context.get() is visit:
         _in_context.set(None)
     charges, refunds = due(those, status, visit.login_failed, is_left)
-    if charges:
-        decision = yield from charge(charges, visit.decision)
-        # Code may have asked for a rule by name meanwhile: then its decision stands for the rule, and shows what is left.
-        now = {(part.rule, part.mode): part for part in visit.decision.parts}
-        show([now.get((part.rule, part.mode), part) for part in charges], decision)
+    yield from _charge(visit, charges)
     if refunds:
-        yield from visit.refund_refused(refunds)
+        ended = (each.attempt for each in those if each.attempt is not None and not _is_error(status))
+        attempt, flag = next(((each, flag) for each in ended if (flag := each.flag(status or 0))), (None, None))
+        if (yield from visit.refund_uncounted(refunds, flag)) and attempt is not None:
+            attempt.flagged()
     visit.review()
 
 

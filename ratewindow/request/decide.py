@@ -95,6 +95,7 @@ def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s
     decision = decision_of(checks, reply, what)
     if not decision.allowed and what == "hit" and not process_clients.in_memory():
         outage.refusals.learn(checks, reply, 1000 * began_s)
+        without_redis.note_refusal(question, decision)
     return _completed(decision, question, at_s, monotonic() - began_s)
 
 

@@ -126,7 +126,7 @@ class Passage:
         refunds = self.visit.refuse()
         self.visit.add(decision)
         if refunds:
-            yield from self.visit.refund_refused(refunds)
+            yield from self.visit.refund_uncounted(refunds)
 
     @property
     def has_deferred(self) -> bool:
@@ -172,6 +172,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
                     response = await handler(request, *args, **kwargs)
                 if passage.has_deferred:
                     await arun(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
+                if visit.watch_answer is not None and passage.outermost:
+                    await arun(visit.watch_answer(passage.request, response))
                 return passage.answer(response)
             except BaseException as error:
                 if passage.has_deferred:
@@ -199,6 +201,8 @@ def guarded(handler: Handler, door: Door) -> Handler:
                 response = handler(request, *args, **kwargs)
             if passage.has_deferred:
                 run(count_by_answer.count(passage.visit, getattr(response, "status_code", None)))
+            if visit.watch_answer is not None and passage.outermost:
+                run(visit.watch_answer(passage.request, response))
             return passage.answer(response)
         except BaseException as error:
             if passage.has_deferred:

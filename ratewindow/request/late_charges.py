@@ -6,20 +6,24 @@ Nothing here refuses a request, or fails the work that it is charged for. While 
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
+from typing import Any
 
 from redis.exceptions import RedisError
 
 from ratewindow.limiter.arguments import payable
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.types import Check, Decision, Refunds, RuleDecision
+from ratewindow.limiter.types import Check, Decision, Flag, Refunds, RuleDecision
 from ratewindow.request import decide
 from ratewindow.request.decide import Steps
 from ratewindow.request.prepare import Question, waited
 from ratewindow.store import outage, stores
 
 logger = logging.getLogger("ratewindow")
+
+MOST_MISSED = 10_000  # refunds that wait for Redis in one process; beyond it the oldest stay counted
+MOST_AT_ONCE = 20
 
 
 def charge(parts: Sequence[RuleDecision], matched: Decision, units: int | None = None) -> Steps[Decision]:
@@ -37,15 +41,15 @@ def charge(parts: Sequence[RuleDecision], matched: Decision, units: int | None =
     return decision
 
 
-def refund(refunds: Refunds, matched: Decision, forget: bool = True) -> Steps[tuple[str, float]]:
-    """Refund units, and forget the refusals that this process knows unless `forget` is false. Nothing is refunded where the
-    request, whose decision so far is `matched`, has waited for Redis without an answer. Returns why nothing was refunded, or an
-    empty text, and how long the request has waited for that."""
+def refund(refunds: Refunds, matched: Decision, forget: bool = True, flag: Flag | None = None) -> Steps[tuple[str, float]]:
+    """Refund units, and forget the refusals that this process knows unless `forget` is false; with `flag`, also set that key.
+    Nothing is refunded where the request, whose decision so far is `matched`, has waited for Redis without an answer. Returns
+    why nothing was refunded, or an empty text, and how long the request has waited for that."""
     began_s = time.monotonic()
     if cause := waited(matched) or (outage.breaker.cause if outage.breaker.open else ""):
         return cause, 0.0
     try:
-        yield _refund, _arefund, refunds
+        yield _refund, _arefund, refunds, flag
     except (RedisError, OSError) as error:
         logger.warning("ratewindow: a refund could not be made: %s", error)
         outage.report(error)
@@ -55,12 +59,38 @@ def refund(refunds: Refunds, matched: Decision, forget: bool = True) -> Steps[tu
     return "", 0.0
 
 
-def _refund(refunds: Refunds) -> None:
-    stores.store().refund(refunds)
+def _refund(refunds: Refunds, flag: Flag | None) -> None:
+    stores.store().refund(refunds, flag=flag)
 
 
-async def _arefund(refunds: Refunds) -> None:
-    await stores.answered((await stores.astore()).refund(refunds))
+async def _arefund(refunds: Refunds, flag: Flag | None) -> None:
+    await stores.answered((await stores.astore()).refund(refunds, flag=flag))
+
+
+_missed: deque[Any] = deque(maxlen=MOST_MISSED)
+
+
+def refund_later(refunds: Refunds) -> None:
+    """Keep what Redis was not there for: what did not count must not stay counted."""
+    _missed.extend(refunds)
+
+
+def has_missed() -> bool:
+    return bool(_missed) and not outage.breaker.open
+
+
+def forget_missed() -> None:
+    """In a fork, whose parent refunds them, and where the settings lead to another server."""
+    _missed.clear()
+
+
+def refund_missed() -> None:
+    """Refund what was kept, once Redis answers again. A count that has ended meanwhile is left alone."""
+    while has_missed():
+        first = [_missed[place] for place in range(min(len(_missed), MOST_AT_ONCE))]
+        stores.store().refund(first)
+        for _ in first:
+            _missed.popleft()
 
 
 def show(parts: Sequence[RuleDecision], decision: Decision) -> None:

@@ -111,6 +111,11 @@ def description_of(decision: Decision) -> str:
     return answer.detail if answer.message or answer.is_busy or decision.reason == "block" else ""
 
 
+def detail_of(decision: Decision) -> str:
+    """The sentence that a refused client reads."""
+    return _answer(decision).detail
+
+
 def log_refusal(decision: Decision, request: HttpRequest) -> None:
     """One line for each refused request, with the code that its answer carries; a formatter finds more in the record."""
     if logger.isEnabledFor(logging.INFO):
@@ -159,6 +164,8 @@ def _form(request: HttpRequest, decision: Decision) -> str:
     """Which form of the answer this client prefers; a page of the site's code comes before text, as its other errors."""
     by_code = decision.reason != "store" and handler429(request) is not None
     accept = request.META.get("HTTP_ACCEPT", "*/*")
+    if accept == "*/*" and request.content_type == "application/json":
+        accept = "application/problem+json"  # a program that prefers nothing is answered as it has asked
     preferred = _preferred if len(accept) <= _LONGEST_REMEMBERED else _preferred.__wrapped__
     return preferred(accept, by_code)
 

@@ -5,15 +5,15 @@ done about it. It begins at the outermost guard and ends where that is left. Wha
 or by a test that sends its request again, is not part of it.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow.limiter.arguments import check_cost
-from ratewindow.limiter.types import Decision, Refunds, RuleDecision
+from ratewindow.limiter.types import Decision, Flag, Refunds, RuleDecision
 from ratewindow.request import decide, late_charges
 from ratewindow.request.decide import Steps, arun, run
 from ratewindow.rulebook import current
@@ -21,6 +21,10 @@ from ratewindow.rules import code_rates
 from ratewindow.rules.rule import check_name
 
 NOTHING_MATCHED = Decision()
+
+# What a room does with each request that begins, and with its answer; None without one.
+watch: Callable[[HttpRequest], None] | None = None
+watch_answer: Callable[[HttpRequest, HttpResponseBase], Steps[None]] | None = None
 
 
 class Visit:
@@ -54,7 +58,7 @@ class Visit:
         self.decision = Decision.of([*others, *decision.parts]) if others else decision
 
     def refuse(self) -> Refunds:
-        """Mark the decisions of rules that let the request pass, or would have refused it, as `other`: another rule refuses
+        """Flag the decisions of rules that let the request pass, or would have refused it, as `other`: another rule refuses
         it now.
 
         Returns what guards outside have charged, since a refused request costs nothing. What counts refused requests keeps
@@ -74,12 +78,16 @@ class Visit:
                     each.outcome = "other"
         return refunds
 
-    def refund_refused(self, refunds: Refunds) -> Steps[None]:
-        """Refund what a refused request was charged, and show what is left then. Refusals that this process knows stay
-        known: a client that hammers would else make it forget them each time."""
-        cause, _ = yield from late_charges.refund(refunds, self.decision, forget=False)
-        if not cause:
+    def refund_uncounted(self, refunds: Refunds, flag: Flag | None = None) -> Steps[bool]:
+        """Refund what a refused request was charged, or one that does not count, and show what is left then: later, if Redis
+        does not answer. Returns whether it is done. Refusals that this process knows stay known: a client that hammers would
+        else make it forget them each time."""
+        cause, _ = yield from late_charges.refund(refunds, self.decision, forget=False, flag=flag)
+        if cause:
+            late_charges.refund_later(refunds)
+        else:
             late_charges.show_refunded(self.decision.parts, refunds)
+        return not cause
 
     def charge_units(self, units: int, rule: str | None) -> Steps[None]:
         """Charge `units` more to the rules of this request's decision, or to the one that is named."""
@@ -139,6 +147,8 @@ def begin(request: HttpRequest) -> Visit:
         visit = request._ratewindow = Visit()  # type: ignore[attr-defined]
     request.ratewindow = RequestDecision(visit)  # type: ignore[attr-defined]
     visit.is_open = True
+    if watch is not None:
+        watch(request)
     return visit
 
 

@@ -2,7 +2,8 @@
 
 ``allow`` lets the request pass uncounted, ``refuse`` answers 503, ``local`` counts in this process, which allows its
 share of each limit, and keeps its counts for a period after the store is back: a store that fails again and again grants no
-share each time. A rule in shadow refuses nobody, whatever its `on_error` is.
+share each time. Nor has a client a share whom the store has refused, until it would have room again. A rule in shadow refuses
+nobody, whatever its `on_error` is.
 """
 
 import time
@@ -98,6 +99,10 @@ def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> li
 def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause: str) -> list[RuleDecision]:
     """The rules that count locally decide together, all or nothing; the others follow them."""
     counted = [check for check, each in zip(checks, policies, strict=True) if each == "local"]
+    if what == "hit" and any(map(_still_refused_s, counted)):
+        return [
+            _refused_before(check, cause) if _still_refused_s(check) else _uncharged(check, outcome="other") for check in checks
+        ]
     local = iter(count_here(counted, what) if counted else ())
     parts = [
         next(local) if each == "local" else _uncharged(check, reason="store")
@@ -122,17 +127,55 @@ def _uncharged(check: Check, outcome: str = "passed", reason: str = "") -> RuleD
 
 
 _counted = MemoryStore(MOST_STATES)
+_refused_until_s: dict[tuple[str, ...], float] = {}  # by the keys of a check, by the monotonic clock
+
+
+def note_refusal(question: Question, decision: Decision) -> None:
+    """Remember whom the store has refused, and until when, for rules that count in this process without it."""
+    for check, each, part in zip(question.checks, _policies(question), decision.parts, strict=True):
+        if each == "local" and part.outcome == "refused" and part.retry_after:
+            if len(_refused_until_s) >= MOST_STATES:
+                _refused_until_s.clear()
+            _refused_until_s[check.keys] = time.monotonic() + part.retry_after
+
+
+def _still_refused_s(check: Check) -> float:
+    return max(0.0, _refused_until_s.get(check.keys, 0.0) - time.monotonic()) if check.enforce else 0.0
+
+
+def _refused_before(check: Check, cause: str) -> RuleDecision:
+    """The decision of a rule by which the store has refused the client, while it has no room."""
+    wait_s = _still_refused_s(check)
+    return RuleDecision(
+        allowed=False,
+        retry_after=wait_s,
+        reset_after=wait_s,
+        rule=check.rule,
+        reason="limit",
+        id=refusal_code(),
+        outcome="refused",
+        check=check,
+        cause=cause,
+    )
 
 
 def count_here(checks: Sequence[Check], what: What) -> list[RuleDecision]:
-    """The decisions of these rules, each by this process's share. They cannot be refunded to the store."""
+    """The decisions of these rules, each by this process's share. The store has nothing to refund of them."""
     processes = conf.current().local_processes
     shared = [_shared(check, processes) for check in checks]
     parts = decision(shared, _counted.run(shared, what), what).parts
     for part, check in zip(parts, checks, strict=True):
         part.check, part.at_s = check, time.time()
+        part.here = tuple(answer.charged_at_ms for answer in part.windows)
         part.windows = tuple([answer._replace(charged_at_ms=-1) for answer in part.windows])
     return list(parts)
+
+
+def refund_here(part: RuleDecision) -> None:
+    """Refund what a decision of `count_here` has charged."""
+    if part.check is not None and part.here:
+        _counted.refund([(_shared(part.check, conf.current().local_processes), part.here)])
+        part.here = ()
 
 
 def share_of(limit: int, processes: int) -> int:
@@ -163,3 +206,4 @@ def forget_counts() -> None:
     """Start without counts, in a fork, which has a share of its own, and after a change of the settings."""
     global _counted
     _counted = MemoryStore(MOST_STATES)
+    _refused_until_s.clear()

@@ -281,7 +281,7 @@ class TestWhatARuleFurtherInRefuses:
         assert refused["RateLimit"].startswith('"site";r=7')
 
 
-def _away(*_: Any) -> None:
+def _away(*_: Any, **__: Any) -> None:
     raise redis.ConnectionError("away")
 
 

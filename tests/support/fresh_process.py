@@ -3,6 +3,7 @@
 from ratewindow import rooms
 from ratewindow.conf import news, site_functions
 from ratewindow.counting.counters import counters
+from ratewindow.request import late_charges
 from ratewindow.rulebook import current, edits, kill_switch, reading
 from ratewindow.store import outage
 
@@ -14,5 +15,6 @@ def reset_process() -> None:
         part.reset()  # type: ignore[attr-defined]
     for room in rooms.installed():
         room.reset()
+    late_charges.forget_missed()
     news.left_out.forget()
     site_functions.failing.forget()

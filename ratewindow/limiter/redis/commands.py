@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ratewindow.limiter.redis.faults import is_refusal, without_scripts
 from ratewindow.limiter.reply import length
-from ratewindow.limiter.types import Check, Refunds, TooManyWindows, What, bulk, check_number
+from ratewindow.limiter.types import Check, Flag, Refunds, TooManyWindows, What, bulk, check_number
 
 Words = list[str | int]
 
@@ -214,8 +214,8 @@ def _around(what: What, *shapes: Any) -> tuple[bytes, bytes, int] | None:
     return before, b"".join(behind), length(checks, what)
 
 
-def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
-    """The call of ``lua/refund.lua``: of each check its cost, for the times its windows were charged at."""
+def refund_call(refunds: Refunds, now_ms: int | None, flag: Flag | None = None) -> Call:
+    """The call of ``lua/refund.lua``: of each check its cost, for the times its windows were charged at; and a key to set."""
     keys: Words = []
     arguments: Words = ["" if now_ms is None else now_ms]
     about_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
@@ -223,6 +223,9 @@ def refund_call(refunds: Refunds, now_ms: int | None) -> Call:
         keys += check.keys
         for window, charged_at_ms in zip(check.windows, times, strict=True):
             arguments += (*window.arguments(about_ms), check.cost, "" if charged_at_ms is None else charged_at_ms)
+    if flag is not None:
+        keys, arguments = [*keys, flag.key], [*arguments, flag.ms]
     parts = sum(len(check.windows) for check, _ in refunds)
     script = script_for("refund", [check for check, _ in refunds], _stands_still(now_ms))
-    return Call(script, [len(keys), *keys, *arguments], parts, partial(refund_call, refunds) if now_ms is None else None)
+    at = partial(refund_call, refunds, flag=flag) if now_ms is None else None
+    return Call(script, [len(keys), *keys, *arguments], parts, at)

@@ -15,7 +15,7 @@ from ratewindow.limiter.redis.connections import Server
 from ratewindow.limiter.redis.faults import Watch
 from ratewindow.limiter.redis.pipeline import Pipelined, time_limit
 from ratewindow.limiter.reply import Reply, length, parse
-from ratewindow.limiter.types import Check, Refunds, What
+from ratewindow.limiter.types import Check, Flag, Refunds, What
 
 AnyClient = redis.Redis | redis.RedisCluster | redis.asyncio.Redis | redis.asyncio.RedisCluster
 
@@ -92,9 +92,9 @@ class RedisStore:
                 # What follows meets it again, and sends the script, or finds out whose clock decides.
         return parse(checks, self._server.call(decide_call(checks, what, now_ms), since_s=since_s), what)
 
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
-        """Refund the cost of each check, at the times it was charged."""
-        self._server.call(refund_call(refunds, now_ms))
+    def refund(self, refunds: Refunds, now_ms: int | None = None, flag: Flag | None = None) -> None:
+        """Refund the cost of each check, at the times it was charged; also set the key of `flag`."""
+        self._server.call(refund_call(refunds, now_ms, flag))
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these states."""
@@ -132,8 +132,8 @@ class AsyncRedisStore:
         packed, parts = usual or (None, length(checks, what))
         return self._pipelined.call(lambda: decide_call(checks, what, now_ms), parts, packed, partial(parse, checks, what=what))
 
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
-        call = refund_call(refunds, now_ms)
+    def refund(self, refunds: Refunds, now_ms: int | None = None, flag: Flag | None = None) -> "asyncio.Future[list[int]]":
+        call = refund_call(refunds, now_ms, flag)
         return self._pipelined.call(lambda: call, call.parts)
 
     async def reset(self, keys: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 
 from ratewindow.limiter.redis.commands import Call, decide_call, refund_call
 from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, parse, tells_verdict
-from ratewindow.limiter.types import Check, Refunds, What, WindowAnswer
+from ratewindow.limiter.types import Check, Flag, Refunds, What, WindowAnswer
 
 # Says which calls go out at the same moment, is sent the numbers of each reply, in the end returns the whole reply.
 Conversation = Generator[list[Call], list[list[int]], Reply]
@@ -40,11 +40,12 @@ def in_one_slot(checks: list[Check]) -> bool:
     return len(checks) == 1 or len(set(_slots(checks))) == 1
 
 
-def refund(refunds: Refunds, now_ms: int | None) -> Conversation:
-    """Refund, each slot for itself."""
+def refund(refunds: Refunds, now_ms: int | None, flag: Flag | None = None) -> Conversation:
+    """Refund, each slot for itself, and set a key in its own."""
     groups = _by_slot(range(len(refunds)), _slots(check for check, _ in refunds))
-    if groups:
-        yield [refund_call([refunds[place] for place in group], now_ms) for group in groups]
+    flags = [refund_call([], now_ms, flag)] if flag is not None else []
+    if calls := [*(refund_call([refunds[place] for place in group], now_ms) for group in groups), *flags]:
+        yield calls
     return []
 
 

@@ -28,7 +28,7 @@ from ratewindow.limiter.redis.pipeline import time_limit
 from ratewindow.limiter.redis.store import expect
 from ratewindow.limiter.redis.thread_deadline import limited, running, timed
 from ratewindow.limiter.reply import Reply, parse
-from ratewindow.limiter.types import Check, Refunds, What, Window
+from ratewindow.limiter.types import Check, Flag, Refunds, What, Window
 
 RENEW_S = 2.0  # an answer that drips in would never end
 
@@ -65,10 +65,10 @@ class ClusterStore:
         with limited(self._limit_s):
             return cast("Reply", self._hold(rounds.decide(checks, what, now_ms)))
 
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> None:
-        """Refund the cost of each check, at the times it was charged."""
+    def refund(self, refunds: Refunds, now_ms: int | None = None, flag: Flag | None = None) -> None:
+        """Refund the cost of each check, at the times it was charged; also set the key of `flag`."""
         with limited(self._limit_s):
-            self._hold(rounds.refund(refunds, now_ms))
+            self._hold(rounds.refund(refunds, now_ms, flag))
 
     def reset(self, keys: Sequence[str]) -> None:
         """Forget these states."""
@@ -242,8 +242,8 @@ class AsyncClusterStore:
             return self._lanes.call(decide_call(checks, what, now_ms), partial(parse, checks, what=what))
         return self._begin(rounds.decide(checks, what, now_ms))
 
-    def refund(self, refunds: Refunds, now_ms: int | None = None) -> "asyncio.Future[list[int]]":
-        return self._begin(rounds.refund(refunds, now_ms))
+    def refund(self, refunds: Refunds, now_ms: int | None = None, flag: Flag | None = None) -> "asyncio.Future[list[int]]":
+        return self._begin(rounds.refund(refunds, now_ms, flag))
 
     async def reset(self, keys: Sequence[str]) -> None:
         with as_redis_errors():
