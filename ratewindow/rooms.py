@@ -4,7 +4,7 @@ No module of the core imports a room: it asks `installed()` for those in ``INSTA
 """
 
 import pkgutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ratewindow.background import Chore
     from ratewindow.counting.minutes import Also
     from ratewindow.counting.sheets import Refusal
+    from ratewindow.request.doors import Door
+    from ratewindow.start.presets import Kind
 
 PACKAGE = "ratewindow.contrib"
 
@@ -35,6 +37,21 @@ class Mark(NamedTuple):
     short: str
     text: str
     url: str
+
+
+class Target(NamedTuple):
+    """What a rule may apply to in the place of paths, such as every login: a value of `applies_to`.
+
+    `label` stands in the form, `words` in the rule's sentence, and `elsewhere` says why a request does not match. `matches` says
+    for which requests the middleware asks for its rules; where there is none, the room does, and with `holds` it charges first
+    what counts by the answer, whatever the rule says.
+    """
+
+    label: Any  # lazy texts
+    words: Any
+    elsewhere: Any
+    matches: Callable[["HttpRequest"], bool] | None = None
+    holds: bool = False
 
 
 class Client(Protocol):
@@ -75,7 +92,17 @@ class Room(AppConfig):
     stores = "nothing"  # what it keeps, and where
     subcommands: Mapping[str, str] = {}  # of ``manage.py ratewindow``: the module of each, or ``module:OBJECT``
     tasks: Mapping[str, str] = {}  # of `ratewindow.tasks`: the dotted path of a function that returns lines for the log
+    targets: Mapping[str, Target] = {}  # by the value of `applies_to`, of at most eight characters
+    keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
+
+    def ready_rules(self) -> Iterable["Kind"]:
+        """Ready rules, beside those of the core or, with the name of one, in its place."""
+        return ()
+
+    def doors(self, request: "HttpRequest") -> Iterable["Door"]:
+        """The doors that a request passes inside its view, as far as it shows; asked to explain a request."""
+        return ()
 
     # A process
 
@@ -151,6 +178,16 @@ class Room(AppConfig):
 
 def installed() -> list[Room]:
     return [app for app in apps.get_app_configs() if isinstance(app, Room)]
+
+
+def targets() -> dict[str, Target]:
+    """What rules may apply to beside paths."""
+    return {name: target for room in installed() for name, target in room.targets.items()}
+
+
+def client_keys() -> dict[str, Any]:
+    """The keys of rooms, and what each tells apart."""
+    return {name: words for room in installed() for name, words in room.keys.items()}
 
 
 def keep_reasons() -> bool:

@@ -23,6 +23,7 @@ from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from testproject.redis_server import redis_server
 from tests.serving.fixtures import served, served_place, servers, site_database
+from tests.support.core_presets import core_presets
 from tests.support.demo import start_demo
 from tests.support.flushes import keep_rows_of_migrations
 from tests.support.fresh_process import reset_process
@@ -32,6 +33,7 @@ __all__ = [
     "cluster",
     "cluster_ports",
     "cluster_url",
+    "core_presets",
     "served",
     "served_place",
     "servers",

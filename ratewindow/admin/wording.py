@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.utils.timesince import timesince
 from django.utils.translation import gettext, gettext_lazy as _, pgettext, pgettext_lazy
 
+from ratewindow import rooms
 from ratewindow.conf.in_words import duration, listed, number, one_of, translated
 from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.durations import parse_duration
@@ -49,7 +50,7 @@ def short_sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> s
 
 
 def _gist(rule: RateRule, amount: str) -> str:
-    values = {"clients": _clients(rule.key), "amount": amount, "requests": _requests(rule)}
+    values = {"clients": clients(rule.key), "amount": amount, "requests": _requests(rule)}
     return gettext("%(clients)s: %(amount)s, %(requests)s") % values
 
 
@@ -164,7 +165,7 @@ _UNAVAILABLE = {
 }
 
 
-def _clients(key: str) -> str:
+def clients(key: str) -> str:
     """``ip+header:x-api-key`` is ``Each address + x-api-key header``."""
     if key == "global":
         return gettext("Everybody together")
@@ -173,13 +174,19 @@ def _clients(key: str) -> str:
 
 def _part(part: str) -> str:
     kind, _, name = part.partition(":")
-    return str(_FIELDS[kind]).format(name=name) if name and kind in _FIELDS else str(_KEYS.get(part, part))
+    return (
+        str(_FIELDS[kind]).format(name=name)
+        if name and kind in _FIELDS
+        else str(_KEYS.get(part) or rooms.client_keys().get(part, part))
+    )
 
 
 def _requests(rule: RateRule) -> str:
     place, values = rule.applies_to, {"methods": rule.methods.replace(",", gettext(" or ")), "pattern": rule.pattern}
     if place == "prefix" and rule.pattern.endswith("/"):
         place = "below"
+    if target := rooms.targets().get(place):
+        return str(target.words)
     return str(_WHERE.get(place, _WHERE["named"])[bool(rule.methods)]) % values
 
 

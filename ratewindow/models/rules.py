@@ -11,6 +11,7 @@ from django.db import models, router, transaction
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow import rooms
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
 from ratewindow.identity import recipe
@@ -47,6 +48,11 @@ class AppliesTo(models.TextChoices):
     PREFIX = "prefix", _("Every path that starts with")
     REGEX = "regex", _("Every path that matches a pattern")
     ROUTE = "route", _("One view or namespace, by URL name")
+
+
+def applies_to_choices() -> list[tuple[str, Any]]:
+    """Those of the core, and those of the rooms that the site has."""
+    return [*AppliesTo.choices, *((name, target.label) for name, target in rooms.targets().items())]
 
 
 class OnMissing(models.TextChoices):
@@ -179,7 +185,7 @@ class RateRule(models.Model):
         ),
     )
     mode_since = MomentField(default=time_zone.now, editable=False)  # when mode or percentage last changed
-    applies_to = models.CharField(_("applies to"), max_length=8, choices=AppliesTo.choices, default=AppliesTo.NAMED)
+    applies_to = models.CharField(_("applies to"), max_length=8, choices=applies_to_choices, default=AppliesTo.NAMED)
     pattern = models.CharField(
         _("pattern"),
         max_length=255,

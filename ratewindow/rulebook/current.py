@@ -21,7 +21,7 @@ from ratewindow import background
 from ratewindow.rulebook import kill_switch
 from ratewindow.rules import code_rates
 from ratewindow.rules.matching import Index
-from ratewindow.rules.rule import Rule
+from ratewindow.rules.rule import PLACES, Rule
 
 if TYPE_CHECKING:
     from ratewindow.overrides.lookup import Overrides
@@ -45,6 +45,10 @@ class Rulebook:
         self._has_shadow = any(rule.mode == "shadow" for rule in self.by_name.values())
         self.counts_by_answer = any(rule.count_when is not None for rule in self.by_name.values())
         self._index = Index(self.by_name.values())
+        self.of_rooms: dict[str, list[Rule]] = {}  # by what they apply to
+        for rule in self.by_name.values():
+            if rule.applies_to not in PLACES and rule.mode != "off" and rule.windows:
+                self.of_rooms.setdefault(rule.applies_to, []).append(rule)
 
     def match(self, request: HttpRequest) -> list[Rule]:
         """The rules that apply by path. Whether code enforces a rate is checked here, since views are imported late."""

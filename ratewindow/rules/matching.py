@@ -8,6 +8,7 @@ from weakref import WeakSet
 from django.http import HttpRequest
 from django.urls import ResolverMatch
 
+from ratewindow import rooms
 from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.problem import translatable
 from ratewindow.rules.path_variants import PathVariants, caseless
@@ -37,6 +38,8 @@ class Index:
             del regexes[pattern]
         self._regexes = RegexSet(list(regexes)) if regexes else None
         self._by_regex = list(regexes.values())
+        targets = ((each.matches, [rule for rule in placed if rule.applies_to == name]) for name, each in rooms.targets().items())
+        self._by_target = [(matches, tuple(rules)) for matches, rules in targets if matches is not None and rules]
         self.finders: dict[Any, Finder] = {}  # by URLconf; None is the site's own
         _indexes.add(self)
 
@@ -51,6 +54,9 @@ class Index:
         if self._regexes is not None:
             for place in self._regexes.found_in(path):
                 found += self._by_regex[place]
+        for matches, rules in self._by_target:
+            if matches(request):
+                found += rules
         if self._by_route:
             found += tuple(self._on_route(match_of(request)))
         return [rule for rule in found if not rule.methods or rule.meets_method(request.method)]

@@ -17,6 +17,7 @@ from ratewindow.store import state_keys
 MODES = ("off", "shadow", "enforce")
 ON_MISSING = ("ip", "allow", "refuse")
 ON_ERROR = ("", "allow", "refuse", "local")
+PLACES = ("named", "all", "path", "prefix", "regex", "route")  # values of applies_to; rooms may have others
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}\Z"
 BLOCKS = "blocks"  # the name under which blocks are counted that no enforced rule would have matched; reserved
 NAME_WORDS = translatable("at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit")
@@ -81,7 +82,7 @@ class Rule:
     key: str = "ip"
     on_missing: str = "ip"  # ip, allow, refuse
     normalise: bool = False  # values that differ only in case, blanks or Unicode form are one client
-    applies_to: str = "named"  # named, all, path, prefix, regex, route
+    applies_to: str = "named"  # one of PLACES, or of a room's targets
     pattern: str = ""
     methods: frozenset[str] = frozenset()
     cost: int = 1

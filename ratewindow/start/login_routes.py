@@ -60,28 +60,33 @@ CODES = {
     "allauth.mfa.base.views.AuthenticateView",
     "two_factor.views.core.LoginView",  # whose second step asks for the code
 }
-_PACKAGES = (
-    *("allauth.", "dj_rest_auth.", "rest_framework_simplejwt.", "two_factor."),
+PACKAGES = (
+    *("allauth.", "dj_rest_auth.", "djoser.", "oauth2_provider.", "rest_framework_simplejwt.", "two_factor."),
     *("django.contrib.", "django.views.generic.base.RedirectView", "wagtail."),
 )
 
 
 _LOGIN_NAME = re.compile(r"([\w-]+[-_])?a?(log|sign)[-_]?in([-_](api|view))?", re.IGNORECASE)  # `a` as in Django's own `alogin`
-_RESET_NAME = re.compile(r"(\w+_)?(password[-_]?reset|reset[-_]?password|(forgot|lost)[-_]?password)", re.IGNORECASE)
-_CODE_NAME = re.compile(
+RESET_NAME = re.compile(r"(\w+_)?(password[-_]?reset|reset[-_]?password|(forgot|lost)[-_]?password)", re.IGNORECASE)
+CODE_NAME = re.compile(
     r"(\w+_)?(t?otp|[2m]fa|two[-_]?factor|(one[-_]?time|verify|verification|confirm|login|send|resend|request)[-_]?(code|otp|sms))"
     r"([-_]?(verify|verification|confirm|check|challenge|send|login|auth|authenticate))?",
     re.IGNORECASE,
 )
-_SIGN_UP_NAME = re.compile(r"(\w+_)?(sign[-_]?up|register|registration)", re.IGNORECASE)
+SIGN_UP_NAME = re.compile(r"(\w+_)?(sign[-_]?up|register|registration)", re.IGNORECASE)
 
 
 _KINDS = {
     "login": (LOGINS.keys(), _LOGIN_NAME),
-    "password-reset": (RESETS, _RESET_NAME),
-    "sign-up": (SIGN_UPS, _SIGN_UP_NAME),
-    "one-time-code": (CODES, _CODE_NAME),
+    "password-reset": (RESETS, RESET_NAME),
+    "sign-up": (SIGN_UPS, SIGN_UP_NAME),
+    "one-time-code": (CODES, CODE_NAME),
 }
+
+
+def public(place: str) -> str:
+    """The dotted name by which a package names its view: allauth has moved them into private modules."""
+    return re.sub(r"\._\w+(?=\.)", "", place)
 
 
 def is_for(kind: str, route: Route) -> bool:
@@ -90,10 +95,10 @@ def is_for(kind: str, route: Route) -> bool:
     Packages whose views are known have others with such names: a login with another site, a phone that is registered.
     """
     views, names = _KINDS[kind]
-    if not views.isdisjoint(route.views):
+    if not views.isdisjoint(map(public, route.views)):
         return True
     name, last = route.way.url_name or "", route.path.rstrip("/").rpartition("/")[2]
-    return not route.way.view.startswith(_PACKAGES) and bool(names.fullmatch(name) or names.fullmatch(last))
+    return not route.way.view.startswith(PACKAGES) and bool(names.fullmatch(name) or names.fullmatch(last))
 
 
 class NameField(NamedTuple):
@@ -105,7 +110,7 @@ class NameField(NamedTuple):
 
 def name_field(route: Route) -> NameField | None:
     """The field of the view's own form; else the one that is known of its package; else that of its serializer."""
-    known = next((_known(LOGINS[each]) for each in route.views if LOGINS.get(each)), None)
+    known = next((_known(LOGINS[each]) for each in map(public, route.views) if LOGINS.get(each)), None)
     return (
         _declared(route, "post", ("authentication_form", "form_class"))
         or known

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
+from ratewindow import rooms
 from ratewindow.models import RateRule
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED
@@ -29,6 +30,7 @@ class Part:
     key: str
     rate: str
     why: Any  # a lazy text
+    fields: Mapping[str, Any] = field(default_factory=dict)  # that differ from those of the kind
 
 
 @dataclass(frozen=True)
@@ -166,13 +168,9 @@ class Preset:
     name: str
     rate: str
     fields: Mapping[str, Any]  # of its row
-    part: str = ""  # which one it is of several rules for the same requests
+    place: str  # the same for all rules of a kind for the same requests
+    part: str = ""  # which one of these it is
     used_by: str = ""  # the rule that already applies to the same requests
-
-    @property
-    def place(self) -> str:
-        """The same for all rules of a kind for the same requests."""
-        return f"{self.kind}:{self.fields['applies_to']}:{self.fields['pattern']}"
 
     @property
     def why(self) -> str:
@@ -187,11 +185,17 @@ class Group:
     found: Sequence[Preset]
 
 
+def kinds() -> Sequence[Kind]:
+    """Those of rooms, and those of the core in whose place a room has none."""
+    of_rooms = {kind.name: kind for room in rooms.installed() for kind in room.ready_rules()}
+    return [*of_rooms.values(), *(kind for kind in KINDS if kind.name not in of_rooms)]
+
+
 def groups() -> list[Group]:
     """The ready rules for this site, each under a name that neither a rule nor code has."""
     rows = list(RateRule.objects.all())
     taken = {row.name for row in rows} | code_rates.load_names() | set(code_rates.uses())
-    return [group for kind in KINDS if (group := _group(kind, taken, _used(kind, rows))).found]
+    return [group for kind in kinds() if (group := _group(kind, taken, _used(kind, rows))).found]
 
 
 def save(ready: Preset) -> RateRule:
@@ -221,8 +225,9 @@ def _presets(kind: Kind, target: Target) -> Iterator[Preset]:
     fields = {"key": "ip", **kind.fields, "applies_to": target.applies_to, "pattern": target.pattern}
     for part in kind.parts or [Part("", fields["key"], kind.rate, kind.why)]:
         if target.name or "{name}" not in part.key:
-            of_part = {**fields, **_clients(part, target.name), "description": str(part.why)}
-            yield Preset(kind.name, kind.name, part.rate, of_part, part.name)
+            of_part = {**fields, **_clients(part, target.name), **part.fields, "description": str(part.why)}
+            place = f"{kind.name}:{target.applies_to}:{target.pattern}"
+            yield Preset(kind.name, kind.name, part.rate, of_part, place, part.name)
 
 
 def _clients(part: Part, name: NameField | None) -> dict[str, Any]:
@@ -235,7 +240,7 @@ def _clients(part: Part, name: NameField | None) -> dict[str, Any]:
 
 def _with_free_name(ready: Preset, taken: set[str], used: Used) -> Preset:
     if user := used.get((ready.fields["applies_to"], ready.fields["pattern"], ready.fields["key"])):
-        return replace(ready, used_by=user)
+        return replace(ready, name=user, used_by=user)
     name = next(name for name in _names(ready) if name not in taken)
     taken.add(name)
     return replace(ready, name=name)

@@ -29,11 +29,12 @@ def section(title: str) -> str:
 
 
 def entered(call: Callable[[], object]) -> set[str]:
-    """The files of the package whose functions run during a call."""
+    """The files of the core whose functions run during a call."""
     files = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and (path := Path(frame.f_code.co_filename)).is_relative_to(PACKAGE):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(PACKAGE) and not path.is_relative_to(PACKAGE / "contrib"):
             files.add(str(path.relative_to(PACKAGE)))
 
     sys.setprofile(note)

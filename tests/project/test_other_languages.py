@@ -26,7 +26,7 @@ from ratewindow.operations import switch_off
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
-from ratewindow.start.presets import KINDS
+from ratewindow.start.presets import kinds
 from ratewindow.store import process_clients, state_keys
 from tests.contrib.backtest.support import pages as backtest_pages
 from tests.support import override_pages, rule_pages
@@ -39,9 +39,10 @@ from tests.support.rule_pages import define, typed
 pytestmark = pytest.mark.django_db
 
 PRODUCTS = "Redis|Valkey|YAML|JSON|UTC|RE2|kB|gunicorn|GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
-VALUES = "noeviction|timeout|always|shadow, enforce, off|blocks|internal|script|user|session|global"
-FIELDS = "username|docs|(limit|period)(?=:)|rules?(?=[:?])|key(?=[?])|(?<=" + wide("such as") + " )(name|limit)"
-PRESETS = "|".join(rf"{kind.name}(\.(address|name))?" for kind in KINDS)
+VALUES = "noeviction|timeout|always|shadow, enforce, off|blocks|internal|script|user|session|global|network"
+FIELDS = "username|email|docs|(limit|period)(?=:)|rules?(?=[:?])|key(?=[?])|(?<=" + wide("such as") + " )(name|limit)"
+PARTS = "|".join({part.name for kind in kinds() for part in kind.parts if part.name})
+PRESETS = "|".join(rf"{kind.name}(\.({PARTS}))?" for kind in kinds())
 FORMATS = "|".join(LOG_FORMATS)  # of logs
 DATA = re.compile(  # what pages show that is no text
     "|".join(

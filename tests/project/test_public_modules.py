@@ -19,6 +19,7 @@ PUBLIC = {
     "ratewindow.asgi",
     "ratewindow.decorators",
     "ratewindow.contrib.alerts.signals",
+    "ratewindow.contrib.logins",
     "ratewindow.contrib.metrics",
     "ratewindow.contrib.metrics.open_telemetry",
     "ratewindow.contrib.metrics.prometheus",

@@ -1,26 +1,12 @@
 """The README, followed literally: a new site, its lines, and six requests of which the sixth is refused."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-README = (CHECKOUT / "README.md").read_text()
-FIVE_MINUTES = README.partition("## Five minutes")[2].partition("\n## ")[0]
+from tests.support.readme_site import FIVE_MINUTES, README, Site
 
-CLIENT = """
-import os
-os.environ["DJANGO_SETTINGS_MODULE"] = "mysite.settings"
-import django
-django.setup()
-from django.test import Client
-{before}
-print(*[Client().get("/hello/", headers={{"host": "localhost"}}).status_code for _ in range({requests})])
-"""
 RULE = """
 from ratewindow.models import RateRule
 RateRule.objects.define("hello", "8/m", mode="enforce")
@@ -43,30 +29,6 @@ print(*[Client().post("/admin/login/", wrong, headers={"host": "localhost"}).sta
 """
 
 
-class Site:
-    """A site in an empty folder, to which the README's lines are added."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-        self._environment.pop("DJANGO_SETTINGS_MODULE", None)
-        self.run("-m", "django", "startproject", "mysite", ".")
-
-    def run(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=self.folder, env=self._environment, capture_output=True, text=True
-        )
-        self.errors = done.stderr
-        return done.stdout
-
-    def add(self, name: str, lines: str) -> None:
-        with (self.folder / "mysite" / name).open("a") as file:
-            file.write(f"\n{lines}")
-
-    def answers(self, requests: int, before: str = "") -> str:
-        return self.run("-c", CLIENT.format(requests=requests, before=before)).strip()
-
-
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
@@ -75,7 +37,7 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture
 def finished(site: Site, redis_url: str) -> Site:
     """After all steps but those in the admin."""
-    settings, urls = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
+    settings, urls, _ = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
     assert "redis://localhost:6379/0" in settings
     site.add("settings.py", settings.replace("redis://localhost:6379/0", redis_url))
     site.add("urls.py", urls)
@@ -99,7 +61,7 @@ def test_the_five_minutes_end_with_a_429(finished: Site) -> None:
 
 def test_the_ready_rules_for_logins_refuse_the_sixth_wrong_password(site: Site, redis_url: str) -> None:
     """By the settings and the tables alone."""
-    [settings, _] = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
+    [settings, *_] = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
     site.add("settings.py", settings.replace("redis://localhost:6379/0", redis_url))
     site.run("manage.py", "migrate")
     assert site.run("-c", LOGIN).split() == ["200"] * 5 + ["429"], site.errors

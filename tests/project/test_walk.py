@@ -1,4 +1,4 @@
-"""How far a reader follows one request through the files of the package: few of them, in few turns.
+"""How far a reader follows one request through the files of the core: few of them, in few turns.
 
 A file is entered by a call of a function in it; the walk turns when a call enters another file than the call before it. A
 property is read as a field is, by whoever follows the request.
@@ -29,6 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MOST = {"admitted": (16, 28), "refused": (21, 40), "known to be refused": (18, 30)}  # files and turns
 MOST_OF_A_NEW_CLIENT = 20  # whose digest is made, and who is counted for the first time
 PACKAGE = f"{Path(ratewindow.__file__).parent}/"
+ROOMS = f"{PACKAGE}contrib/"
 
 
 def is_property(frame: FrameType) -> bool:
@@ -36,12 +37,13 @@ def is_property(frame: FrameType) -> bool:
 
 
 def walk(call: Callable[[HttpRequest], HttpResponseBase], request: HttpRequest) -> tuple[int, list[str]]:
-    """The status of the answer, and the files of the package in the order of the calls."""
+    """The status of the answer, and the files of the core in the order of the calls."""
     files: list[str] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE) and not is_property(frame):
-            files.append(frame.f_code.co_filename.removeprefix(PACKAGE))
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(PACKAGE) and not path.startswith(ROOMS) and not is_property(frame):
+            files.append(path.removeprefix(PACKAGE))
 
     sys.setprofile(note)
     try:

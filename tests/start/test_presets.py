@@ -25,7 +25,7 @@ from tests.support.urlconfs import site
 
 KINDS = {kind.name: kind for kind in presets.KINDS}
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("core_presets")]
 
 
 def view(request: HttpRequest) -> HttpResponse:

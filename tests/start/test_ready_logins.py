@@ -26,7 +26,7 @@ HOUR_MS = 3_600_000
 
 
 @pytest.fixture(autouse=True)
-def ready() -> None:
+def ready(core_presets: None) -> None:
     """Those of both login pages are enforced."""
     User.objects.create_superuser("ann", password="right")
     [logins] = [group for group in presets.groups() if group.kind.name == "login"]

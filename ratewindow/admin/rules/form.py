@@ -16,15 +16,17 @@ from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy as _
 
+from ratewindow import rooms
 from ratewindow.admin.base import EditForm
 from ratewindow.admin.rights import check_code, may_enforce
 from ratewindow.admin.rules import new_rules
+from ratewindow.admin.wording import clients
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.algorithms import Algorithm, algorithm, algorithm_choices
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import Mode, RateRule, RuleWindow
 from ratewindow.models.origin import MOST_REASON
-from ratewindow.models.rules import AppliesTo
+from ratewindow.models.rules import AppliesTo, applies_to_choices
 from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED
 from ratewindow.start import presets
 
@@ -130,7 +132,6 @@ class RuleForm(EditForm):
             "on_missing": forms.Select({"data-rw-shown": "key!=ip user_or_ip global"}),
             "normalise": forms.CheckboxInput({"data-rw-shown": "key!=ip user_or_ip user session global"}),
             "count_when": ChoiceOrText(_("Something else, as text"), "401,403,5xx", choices=COUNTS),
-            "hold": forms.CheckboxInput({"data-rw-used": f"count_when!={ALWAYS}"}),
             "enforce_percent": forms.NumberInput({"data-rw-shown": "mode=enforce"}),
             "penalty": forms.TextInput({"list": "rw-periods"}),
             "message": forms.Textarea({"rows": 2, "cols": 60}),
@@ -142,9 +143,11 @@ class RuleForm(EditForm):
             return  # a person who may only look
         fields: dict[str, Any] = self.fields
         fields["key"].widget.widgets[0].choices = _keys()
+        holding = " ".join(name for name, target in rooms.targets().items() if target.holds)
+        fields["hold"].widget.attrs["data-rw-used"] = f"count_when!={ALWAYS};applies_to!={holding}"
         if self.instance._state.adding:
             fields["applies_to"].initial = ""
-            fields["applies_to"].choices = [("", _("Choose…")), *AppliesTo.choices]
+            fields["applies_to"].choices = [("", _("Choose…")), *applies_to_choices()]
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
@@ -186,8 +189,10 @@ class RuleForm(EditForm):
 def _keys() -> list[tuple[str, Any]]:
     keys = presets.login_keys() or ["ip+post:username"]
     logins = [(key, f"{_LOGIN_NAMES} ({key.partition('+')[2]})" if keys[1:] else _LOGIN_NAMES) for key in keys]
-    own = [(name, gettext("%s (a key of this site's code)") % name) for name in sorted(custom_keys.known()) if "." not in name]
-    return [*KEYS[:3], *logins, *KEYS[3:], *own, (OTHER, _("Something else"))]
+    of_rooms = [(name, clients(name)) for name in rooms.client_keys()]
+    named = (name for name in sorted(custom_keys.known()) if "." not in name and name not in rooms.client_keys())
+    own = [(name, gettext("%s (a key of this site's code)") % name) for name in named]
+    return [*KEYS[:3], *logins, *KEYS[3:], *of_rooms, *own, (OTHER, _("Something else"))]
 
 
 class LimitForm(forms.ModelForm):  # type: ignore[type-arg]

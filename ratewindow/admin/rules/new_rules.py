@@ -4,14 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
 from ratewindow.admin.base import page_context, reverse
 from ratewindow.admin.rules.rollout import last_hour_of
-from ratewindow.admin.wording import sentence_in_code, short_sentence
+from ratewindow.admin.wording import mode_in_words, sentence_in_code, short_sentence
 from ratewindow.conf.in_words import listed
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.rates import parse_rates
@@ -22,7 +23,7 @@ from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.rate_options import USUAL, said
 from ratewindow.start import presets
-from ratewindow.start.presets import Preset
+from ratewindow.start.presets import Group, Preset
 
 _LIMIT_FIELDS = ("limit", "period", "algorithm", "buckets", "burst", "aligned_to")
 
@@ -54,7 +55,15 @@ def fill_in(request: HttpRequest, formsets: Iterable[Any]) -> None:
 
 
 def ready() -> list[dict[str, Any]]:
-    return [{"kind": group.kind, "found": [*map(_line, group.found)]} for group in presets.groups()]
+    """Each kind with its rules; several that are new can be saved together."""
+    return [
+        {"kind": group.kind, "found": [*map(_line, group.found)], "are_several": len(_new(group)) > 1}
+        for group in presets.groups()
+    ]
+
+
+def _new(group: Group) -> list[Preset]:
+    return [preset for preset in group.found if not preset.used_by]
 
 
 def _line(ready: Preset) -> dict[str, Any]:
@@ -66,8 +75,21 @@ def _line(ready: Preset) -> dict[str, Any]:
 def ready_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if not model_admin.has_add_permission(request):
         raise PermissionDenied
+    if request.method == "POST":
+        return _save_together(model_admin, request)
     context = {**page_context(model_admin, request, gettext("Ready rules")), "ready": ready()}
     return TemplateResponse(request, "admin/ratewindow/raterule/ready.html", context)
+
+
+def _save_together(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    """Save in shadow what is new of one kind."""
+    kind = request.POST.get("kind")
+    saved = [presets.save(preset) for group in presets.groups() if group.kind.name == kind for preset in _new(group)]
+    for rule in saved:
+        model_admin.log_addition(request, rule, [{"added": {}}])
+    if saved:
+        messages.success(request, gettext("Saved: %s.") % listed(f"{rule.name}: {mode_in_words(rule)}" for rule in saved))
+    return HttpResponseRedirect(reverse("admin:ratewindow_raterule_changelist", request=request))
 
 
 def in_code(request: HttpRequest) -> Iterator[dict[str, Any]]:

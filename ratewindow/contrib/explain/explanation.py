@@ -21,7 +21,7 @@ from django.test.client import RequestFactory
 from django.urls import get_script_prefix
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow import conf
+from ratewindow import conf, rooms
 from ratewindow.conf import site_functions, time_zone
 from ratewindow.conf.in_words import one_of
 from ratewindow.identity.address import SUPPOSED, parse_address
@@ -215,7 +215,7 @@ def explain(said: Description, find_users: bool = True, with_overrides: bool = T
     held = current.held()  # also while limits are switched off
     book = held if with_overrides else held.with_overrides(None)
     with site_functions.explained(request):
-        doors = doors_of(request)
+        doors = [*doors_of(request), *(door for room in rooms.installed() for door in room.doors(request))]
         stages = [*walk(request, book, doors)]
     rulings = book.overrides.of_request(request) if book.overrides is not None else []
     rows = Override.objects.in_bulk([ruling.pk for ruling in rulings]) if rulings else {}
@@ -280,8 +280,11 @@ def _not_matching(book: Rulebook, matching: set[str], request: HttpRequest, door
     but_for_method = {rule.name for rule in by_path} | {door.name for door in doors if isinstance(door, ViewDoor)}
     has_middleware = any(isinstance(door, PathDoor) for door in doors)
     places = PLACES if has_middleware else {"named": PLACES["named"]}
+    targets = rooms.targets()
     for rule in others:
         reason = places.get(rule.applies_to, NO_MIDDLEWARE)
+        if target := targets.get(rule.applies_to):
+            reason = target.elsewhere
         if rule.mode == "off":
             reason = _("it is off")
         elif not rule.windows:

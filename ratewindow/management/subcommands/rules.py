@@ -85,7 +85,7 @@ def _line(preset: Preset, created: Sequence[str]) -> tuple[str, ...]:
     methods = f", {preset.fields['methods']}" if preset.fields.get("methods") else ""
     limits = preset.rate + (" failed" if preset.fields.get("count_when") == "login_failed" else "")
     state = "saved in shadow" if preset.name in created else "a rule of the site" if preset.used_by else ""
-    return preset.used_by or preset.name, limits, preset.fields["key"], place + methods, state
+    return preset.name, limits, preset.fields["key"], place + methods, state
 
 
 _CREATE = "save these rules in shadow, each with the others for the same requests; without names, all that are new"

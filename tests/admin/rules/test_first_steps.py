@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from ratewindow.models import RateRule
 from tests.support.rule_pages import ADD, LIST, define, errors, said
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("core_presets")]
 
 READY = reverse("admin:ratewindow_raterule_ready")
 
@@ -83,3 +83,23 @@ def test_more_rules_take_no_more_queries(page: Client, django_assert_num_queries
         define(f"rule-{number}", path=f"/{number}/")
     with django_assert_num_queries(3):
         page.get(READY)
+
+
+def test_several_of_a_kind_are_saved_together_in_shadow(page: Client) -> None:
+    shown = page.get(READY).content.decode()
+    assert shown.count("Save all in shadow") == 1
+    answer = page.post(READY, {"kind": "login"}, follow=True)
+    saved = sorted(RateRule.objects.values_list("name", flat=True))
+    assert {"login", "login.address", "login.name", "login.admin-login"} < {*saved} and len(saved) == 6
+    assert {*RateRule.objects.values_list("mode", flat=True)} == {"shadow"}
+    assert "login.name: Shadow" in said(answer)
+    assert "Save all in shadow" not in page.get(READY).content.decode()
+    page.post(READY, {"kind": "login"})
+    page.post(READY, {"kind": "nothing of ours"})
+    assert RateRule.objects.count() == 6
+
+
+def test_who_may_not_add_rules_saves_none(client: Client) -> None:
+    client.force_login(User.objects.create_user("eve", is_staff=True))
+    assert client.post(READY, {"kind": "login"}).status_code == 403
+    assert not RateRule.objects.exists()

@@ -11,7 +11,7 @@ from django.urls import path
 from ratewindow.models import RateRule
 from tests.support.urlconfs import site
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("core_presets")]
 
 
 @pytest.fixture(autouse=True)
