@@ -83,7 +83,7 @@ def _write_history() -> int:
     from ratewindow.models import RateRule, ThrottleStat
 
     # Of each rule: requests in a minute, and the share of its requests that is over the limit in a busy minute.
-    rules = {"api.minute": (60, 0.5), "login": (6, 0.7), "search": (25, 0.4), "site": (110, 0.15), "demo.limited": (8, 0.3)}
+    rules = {"api.minute": (60, 0.5), "login.name": (6, 0.7), "search": (25, 0.4), "site": (110, 0.15), "demo.limited": (8, 0.3)}
     chance = random.Random(7)
     this_minute = timezone.now().replace(second=0, microsecond=0)
     rows = []
@@ -98,7 +98,7 @@ def _write_history() -> int:
             start = this_minute - timedelta(minutes=minutes)
             rows.append(ThrottleStat(rule=name, resolution="minute", start=start, passed=passed, **counts))
     ThrottleStat.objects.bulk_create(rows)
-    return RateRule.objects.get(name="login").pk
+    return RateRule.objects.get(name="login.name").pk
 
 
 def _take(index: str, rule: int, folder: Path) -> Iterator[Path]:

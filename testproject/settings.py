@@ -34,6 +34,10 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+AUTHENTICATION_BACKENDS = [
+    *(["ratewindow.contrib.logins.LoginGate"] if "ratewindow.contrib.logins" in INSTALLED_APPS else []),
+    "django.contrib.auth.backends.ModelBackend",
+]
 
 REDIS_URL = os.environ.get("RATEWINDOW_REDIS_URL", "redis://127.0.0.1:6379/0")
 RATEWINDOW = {

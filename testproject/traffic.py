@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 Request = tuple[str, str, str]  # client, method, path
 
-WRONG_LOGIN = "username=admin&password=letmein"
+WRONG_LOGIN = "username=root&password=letmein"  # not admin: strangers would lock a new browser of his out
 # A browser would have read the token from the form.
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={'x' * 32}", "X-CSRFToken": "x" * 32}
 

@@ -1,0 +1,50 @@
+"""System checks: whether the gate stands where it is asked about every password."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core import checks
+
+from ratewindow.checks import TAG
+from ratewindow.checks.site import MIDDLEWARE, error, warning
+from ratewindow.conf.in_words import page
+from ratewindow.contrib.logins.gate import is_gate
+
+PAGE = page("contrib/logins.md")
+GATE = "ratewindow.contrib.logins.LoginGate"
+NO_GATE = ("ratewindow.E011", "ratewindow.E012", "ratewindow.E013")
+
+
+def register() -> None:
+    checks.register(_check_gate, TAG)
+    checks.register(_check_cookie, checks.Tags.security, deploy=True)
+
+
+def _check_gate(**_: Any) -> Iterator[checks.CheckMessage]:
+    """E011: no gate. E012: another backend is asked before it. E013: no middleware. W023: allauth counts logins beside it."""
+    places = [place for place, path in enumerate(settings.AUTHENTICATION_BACKENDS) if is_gate(path)]
+    if not places:
+        message = "LoginGate is not in AUTHENTICATION_BACKENDS, so no rule about logins holds."
+        yield error(11, message, f"Write {GATE!r} before the others.", PAGE)
+    elif places != [0]:
+        message = (
+            "LoginGate is not the first of AUTHENTICATION_BACKENDS, or there twice: another backend checks passwords before it."
+        )
+        yield error(12, message, "Write it before all others, once.", PAGE)
+    if places and not any(name.endswith("RateWindowMiddleware") for name in settings.MIDDLEWARE or ()):
+        message = "LoginGate is used without RateWindowMiddleware, so it cannot tell when a login has succeeded."
+        yield error(13, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE.", PAGE)
+    limits = getattr(settings, "ACCOUNT_RATE_LIMITS", {})
+    counts_beside = limits is not False and (limits or {}).get("login_failed", "10/m/ip") not in ("", None)
+    if places and apps.is_installed("allauth.account") and counts_beside:
+        message = "allauth limits failed logins beside the rules about logins, and lets any stranger lock an account."
+        yield warning(23, message, "Write ACCOUNT_RATE_LIMITS = {'login_failed': None}, or False.", PAGE)
+
+
+def _check_cookie(**_: Any) -> Iterator[checks.CheckMessage]:
+    """W024: the cookie of a known device may be sent in clear."""
+    if any(map(is_gate, settings.AUTHENTICATION_BACKENDS)) and not settings.SESSION_COOKIE_SECURE:
+        message = "The cookie of known devices is Secure only where a request is, since SESSION_COOKIE_SECURE is off."
+        yield warning(24, message, "Write SESSION_COOKIE_SECURE = True.", PAGE)

@@ -1,0 +1,113 @@
+"""``manage.py ratewindow protect``: the ready rules for logins and the steps around them, and what they cover."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core import checks
+from django.core.management.base import CommandError, CommandParser
+from django.db import router, transaction
+
+from ratewindow.checks import TAG
+from ratewindow.contrib.logins.checks import NO_GATE
+from ratewindow.contrib.logins.ready import KINDS
+from ratewindow.contrib.logins.steps import TARGETS, kinds_of
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.management.subcommand import table
+from ratewindow.models import RateRule
+from ratewindow.rules.site_routes import routes
+from ratewindow.start import presets
+from ratewindow.start.presets import Preset
+
+NAME = "protect"
+HELP = (
+    "Add the ready rules for logins, mails that anybody may ask for, sign-ups, one-time codes and passwords typed again: in "
+    "shadow, or enforced with --enforce. Says what they cover. Rules that people have edited stay as they are."
+)
+UNSEEN = (
+    "It cannot see a view that calls check_password, or checks a code, by itself and has no name such as otp: decorate that with "
+    "ratewindow.contrib.logins.step."
+)
+
+
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--enforce", action="store_true", help="enforce them, also those that it added in shadow before")
+    parser.add_argument("--check", action="store_true", help="change nothing, and exit 1 if a way in is open")
+    parser.add_argument("--reason", default="", help="why, for your colleagues and the history")
+
+
+def run(options: dict[str, Any], stdout: Any) -> None:
+    if problems := [each for each in checks.run_checks(tags=[TAG]) if each.id in NO_GATE]:
+        raise CommandError("\n".join(f"{each.msg} {each.hint}" for each in problems))
+    ready = [preset for group in presets.groups() if group.kind in KINDS for preset in group.found]
+    rows = {row.name: row for row in RateRule.objects.prefetch_related("windows")}
+    if options["check"]:
+        _check(ready, rows)
+        stdout.write("Every way in that can be seen has its rules, enforced.")
+        return
+    added, enforced = _protect(ready, rows, options["enforce"])
+    if added:
+        lines = [(each.name, each.rate, each.fields["applies_to"], each.fields["key"]) for each in added]
+        stdout.write(table(("RULE", "LIMITS", "APPLIES TO", "PER"), lines))
+        stdout.write("\n".join(_covered()))
+        stdout.write(UNSEEN)
+        stdout.write(f"Added {len(added)} rules, {'enforced' if options['enforce'] else 'in shadow: they refuse nobody'}.")
+    if enforced:
+        stdout.write(f"Enforced: {', '.join(enforced)}.")
+    if not added and not enforced:
+        stdout.write("Nothing to add.")
+    if left := [preset.used_by for preset in ready if preset.used_by in rows and rows[preset.used_by].mode != "enforce"]:
+        stdout.write(f"Not enforced: {', '.join(left)}.")
+
+
+def _protect(ready: Sequence[Preset], rows: dict[str, RateRule], enforce: bool) -> tuple[list[Preset], list[str]]:
+    """Add what is missing, and enforce what was added in shadow and is still as it was; returns both."""
+    mode = "enforce" if enforce else "shadow"
+    missing = [preset for preset in ready if not preset.used_by]
+    raised = [rows[each.used_by] for each in ready if enforce and each.used_by in rows and _is_as_added(rows[each.used_by], each)]
+    with transaction.atomic(using=router.db_for_write(RateRule)):
+        for preset in missing:
+            RateRule.objects.define(preset.name, preset.rate, **{**preset.fields, "mode": mode})
+        for rule in raised:
+            rule.mode = mode
+            rule.save()
+    return missing, [rule.name for rule in raised]
+
+
+def _is_as_added(rule: RateRule, preset: Preset) -> bool:
+    windows = {(window.limit, window.period_ms) for window in parse_rates(preset.rate)}
+    has = {(window.limit, window.freeze().period_ms) for window in rule.windows.all()}
+    fields = {**preset.fields, "mode": "shadow", "enforce_percent": 100}
+    return windows == has and all(getattr(rule, name) == value for name, value in fields.items())
+
+
+def _check(ready: Sequence[Preset], rows: dict[str, RateRule]) -> None:
+    gaps = [*_open(ready, rows)]
+    if gaps:
+        raise CommandError("\n".join([*gaps, "To close them: manage.py ratewindow protect --enforce"]))
+
+
+def _open(ready: Sequence[Preset], rows: dict[str, RateRule]) -> Iterator[str]:
+    for preset in ready:
+        rule = rows.get(preset.used_by)
+        if rule is None:
+            yield f"Open: {preset.fields['applies_to']} per {preset.fields['key']} have no rule."
+        elif rule.mode != "enforce" or rule.enforce_percent < 100:
+            yield f"Open: {preset.fields['applies_to']} per {preset.fields['key']}: {rule.name} is not enforced for all."
+
+
+def _covered() -> Iterator[str]:
+    """Of each kind of step the paths on this site."""
+    yield "Every password that authenticate() is asked about, whatever way in."
+    for kind, target in TARGETS.items():
+        paths = [
+            route.path
+            for route in routes()
+            for action in (getattr(route.way.callback, "actions", None) or {"": ""}).values()
+            if not _has_format(route.path) and kind in kinds_of(route.way.callback, action, route.way.url_name or "", route.path)
+        ]
+        yield f"{target.label}: {', '.join(dict.fromkeys(paths)) or 'none here'}."
+
+
+def _has_format(path: str) -> bool:
+    """Whether REST framework has added it, for another format of the same view."""
+    return "format>" in path

@@ -1,0 +1,37 @@
+"""The keys of logins: the name that is tried, the device that tries it, and its network."""
+
+import ipaddress
+
+from django.http import HttpRequest
+
+from ratewindow.contrib.logins.attempt import NAME_KEY, attempt_of
+from ratewindow.identity import original
+from ratewindow.identity.address import ip
+from ratewindow.identity.custom_keys import ratekey
+
+NETWORKS = {4: 24, 6: 48}  # the length of a network's prefix
+
+
+@ratekey(NAME_KEY, needs_user=False)
+def login(request: HttpRequest) -> str | None:
+    """The name that is tried, in one spelling; that of the account where it is an e-mail address of one."""
+    attempt = attempt_of(request)
+    return attempt.name if attempt is not None else None
+
+
+@ratekey("login_device", needs_user=False)
+def login_device(request: HttpRequest) -> str | None:
+    """The known device that tries it, with the name."""
+    attempt = attempt_of(request)
+    return f"{attempt.name}/{attempt.device}" if attempt is not None and attempt.device else None
+
+
+@ratekey("network", needs_user=False)
+def network(request: HttpRequest) -> str | None:
+    """The /24 or /48 that an address belongs to."""
+    address = ip(original(request)).partition(":")[2].partition("/")[0]
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    return str(ipaddress.ip_network((found, NETWORKS[found.version]), strict=False))

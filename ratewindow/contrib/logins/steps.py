@@ -1,0 +1,117 @@
+"""Where else something is guessed or asked for: steps of an account that ask Django's ``authenticate()`` nothing, by their views.
+
+A rule applies to all steps of a kind. The views of packages are known by name, a site's own by the names that such URLs have,
+or by a decorator.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow.contrib.logins.views import remembered
+from ratewindow.identity.custom_keys import place_of
+from ratewindow.identity.request_attributes import match_of
+from ratewindow.rooms import Target
+from ratewindow.rules.path_variants import view_name
+from ratewindow.rules.site_routes import class_behind
+from ratewindow.start import login_routes
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+RESETS, SIGN_UPS, CODES, CHANGES = "resets", "sign_ups", "codes", "changes"  # values of `applies_to`
+_MAILED = {  # where somebody asks for a mail to an address
+    "allauth.account.views.RequestLoginCodeView",
+    "allauth.headless.account.views.RequestLoginCodeView",
+    "dj_rest_auth.registration.views.ResendEmailVerificationView",
+    "djoser.views.UserViewSet.resend_activation",
+    "djoser.views.UserViewSet.reset_password",
+    "djoser.views.UserViewSet.reset_username",
+}
+_VIEWS = {
+    RESETS: login_routes.RESETS | _MAILED,
+    SIGN_UPS: login_routes.SIGN_UPS | {"djoser.views.UserViewSet.create"},
+    CODES: (login_routes.CODES - _MAILED)
+    | {
+        "allauth.account.views.ConfirmReauthenticationCodeView",
+        "allauth.headless.account.views.ConfirmReauthenticationCodeView",
+        "dj_rest_auth.mfa.views.MFAVerifyView",
+        "dj_rest_auth.mfa.views.TOTPDeactivateView",
+        "oauth2_provider.views.device.DeviceUserCodeView",
+        "wagtail.documents.views.serve.authenticate_with_password",  # one password for all visitors of a page
+        "wagtail.views.authenticate_with_password",
+    },
+    CHANGES: {
+        "allauth.account.views.PasswordChangeView",
+        "allauth.account.views.ReauthenticateView",
+        "allauth.headless.account.views.ChangePasswordView",
+        "allauth.headless.account.views.ReauthenticateView",
+        "allauth.headless.mfa.views.ReauthenticateView",
+        "allauth.mfa.base.views.ReauthenticateView",
+        "dj_rest_auth.views.PasswordChangeView",
+        "django.contrib.admin.sites.AdminSite.password_change",
+        "django.contrib.auth.views.PasswordChangeView",
+        "djoser.views.UserViewSet.me",
+        "djoser.views.UserViewSet.set_password",
+        "djoser.views.UserViewSet.set_username",
+        "wagtail.admin.views.account.AccountView",
+    },
+}
+_NAMES = {RESETS: login_routes.RESET_NAME, SIGN_UPS: login_routes.SIGN_UP_NAME, CODES: login_routes.CODE_NAME}
+_NAMES[CHANGES] = re.compile(r"(\w+_)?(password[-_]?change|change[-_]?password|re[-_]?auth(enticate)?)", re.IGNORECASE)
+_MARK = "_ratewindow_step"
+
+
+def step(kind: str) -> Callable[[View], View]:
+    """Count a view of the site's own as a step of this kind: ``resets``, ``sign_ups``, ``codes`` or ``changes``."""
+    if kind not in _VIEWS:
+        raise ValueError(f"{kind!r} is no kind of step: write {', '.join(_VIEWS)}")
+
+    def mark(view: View) -> View:
+        setattr(view, _MARK, kind)
+        return view
+
+    return mark
+
+
+def is_step(kind: str, request: HttpRequest) -> bool:
+    """Whether this request sends something to a step of that kind."""
+    if request.method in ("GET", "HEAD", "OPTIONS"):
+        return False
+    match = match_of(request)
+    if match is None:
+        return False
+    action = (getattr(match.func, "actions", None) or {}).get((request.method or "").lower(), "")
+    return kind in kinds_of(match.func, action, match.url_name or "", match.route)
+
+
+@remembered
+def kinds_of(view: Any, action: str, name: str, route: str) -> frozenset[str]:
+    """The kinds of a view; `action` is that of a view set of REST framework."""
+    shown = class_behind(view)
+    lineage = shown[0].__mro__[:-1] if shown else ()
+    if marked := next((vars(each)[_MARK] for each in (view, *lineage) if _MARK in getattr(each, "__dict__", {})), None):
+        return frozenset([marked])
+    places = {login_routes.public(place) for place in (view_name(view), *map(place_of, lineage))}
+    places |= {f"{place}.{action}" for place in places if action}
+    found = {kind for kind, views in _VIEWS.items() if not places.isdisjoint(views)}
+    if not found and not any(place.startswith(login_routes.PACKAGES) for place in places):
+        last = route.rstrip("/$").rpartition("/")[2]
+        found = {kind for kind, names in _NAMES.items() if names.fullmatch(name) or names.fullmatch(last)}
+    return frozenset(found)
+
+
+_WORDS = {
+    RESETS: (_("Mails that anybody may ask for, such as password resets"), _("on requests for a mail"), _("it asks for no mail")),
+    SIGN_UPS: (_("Sign-ups"), _("on sign-ups"), _("it is no sign-up")),
+    CODES: (_("One-time codes, and passwords of pages"), _("on codes that are tried"), _("it tries no code")),
+    CHANGES: (
+        _("Passwords that a signed-in user types again, as at a change"),
+        _("on passwords typed again"),
+        _("it types no password again"),
+    ),
+}
+TARGETS = {kind: Target(*words, partial(is_step, kind)) for kind, words in _WORDS.items()}

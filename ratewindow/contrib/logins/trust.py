@@ -1,0 +1,62 @@
+"""Addresses that are trusted for a name, since it has lately logged in from there.
+
+Each is a key in Redis, which is set beside the refund of the login; a process remembers those that it has set or found.
+"""
+
+import time
+
+from redis.exceptions import RedisError
+
+from ratewindow import conf
+from ratewindow.limiter.keys import joined
+from ratewindow.limiter.types import Flag
+from ratewindow.store import outage, process_clients, state_keys
+
+TRUST_S = 86_400
+REREAD_S = 600  # how long a process believes what it has read
+MOST_REMEMBERED = 10_000
+
+_until: dict[str, float] = {}  # by key
+
+
+def flag_of(name: str, address: str) -> Flag:
+    """What says so in Redis. The key is a digest that cannot be made without the pepper."""
+    tag = state_keys.client_tag.__wrapped__(joined((f"login:{name}", address)))  # not remembered: clients choose names
+    return Flag(f"{conf.current().key_prefix}:login:{tag}", TRUST_S * 1000)
+
+
+def is_fresh(flag: Flag) -> bool:
+    """Whether this process has set it lately, so that it need not do so again."""
+    return _until.get(flag.key, 0.0) > time.monotonic() + TRUST_S / 2
+
+
+def note(flag: Flag) -> None:
+    """It has just been set."""
+    _remember(flag, TRUST_S)
+
+
+def is_trusted(flag: Flag) -> bool:
+    """Whether the name has lately logged in from there. A server that does not answer has not said so."""
+    if _until.get(flag.key, 0.0) > time.monotonic():
+        return True
+    if process_clients.in_memory() or outage.breaker.open:
+        return False
+    try:
+        if not process_clients.client().get(flag.key):
+            return False
+    except (RedisError, OSError) as error:
+        outage.report(error)
+        return False
+    _remember(flag, REREAD_S)
+    return True
+
+
+def forget() -> None:
+    """Trust no address: in a fork, and for tests."""
+    _until.clear()
+
+
+def _remember(flag: Flag, seconds: float) -> None:
+    if len(_until) >= MOST_REMEMBERED:
+        _until.clear()  # Redis still knows
+    _until[flag.key] = time.monotonic() + seconds

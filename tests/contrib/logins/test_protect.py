@@ -1,0 +1,131 @@
+"""`manage.py ratewindow protect`, and the ready rules that it adds."""
+
+import pytest
+from django.contrib.auth import views
+from django.http import HttpRequest, HttpResponse
+from django.test import override_settings
+from django.urls import path
+
+from ratewindow.contrib.logins import step
+from ratewindow.limiter.rates import parse_rates
+from ratewindow.models import RateRule
+from tests.contrib.logins.support.trying import BACKENDS, login
+from tests.support.commands import run, wrong
+from tests.support.urlconfs import site
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("backends")]
+
+READY = {
+    "login.address": ("stranger", "ip", "20/h"),
+    "login.name": ("stranger", "login", "5/m; 10/h; 50/d"),
+    "login.network": ("stranger", "network", "200/h"),
+    "login.device": ("known", "login_device", "10/15m; 100/4w"),
+    "password-reset.address": ("resets", "ip", "5/h; 20/d"),
+    "password-reset.mailbox": ("resets", "body:email", "3/h; 10/d"),
+    "sign-up": ("sign_ups", "ip", "10/h; 30/d"),
+    "one-time-code.address": ("codes", "ip", "5/m; 20/h"),
+    "one-time-code.network": ("codes", "network", "100/h"),
+    "password-again": ("changes", "user", "10/h"),
+}
+
+
+def modes() -> dict[str, str]:
+    return dict(RateRule.objects.values_list("name", "mode"))
+
+
+def test_it_adds_the_ready_set_in_shadow() -> None:
+    told = run("protect")
+    rows = RateRule.objects.prefetch_related("windows")
+    assert {row.name: (row.applies_to, row.key) for row in rows} == {name: each[:2] for name, each in READY.items()}
+    for row in rows:
+        assert {window.freeze() for window in row.windows.all()} == {*parse_rates(READY[row.name][2])}
+    assert {*modes().values()} == {"shadow"}
+    assert set(RateRule.objects.values_list("on_error", flat=True)) == {"local"}
+    assert told.endswith("Added 10 rules, in shadow: they refuse nobody.")
+
+
+def test_the_second_time_it_says_nothing_new() -> None:
+    run("protect", "--enforce")
+    assert run("protect", "--enforce") == "Nothing to add."
+    assert run("protect") == "Nothing to add."
+
+
+def test_enforce_also_enforces_what_was_added_in_shadow() -> None:
+    run("protect")
+    told = run("protect", "--enforce")
+    assert told.startswith("Enforced: ") and {*modes().values()} == {"enforce"} and len(modes()) == 10
+
+
+def test_it_leaves_what_people_have_edited() -> None:
+    run("protect")
+    rule = RateRule.objects.get(name="login.network")
+    rule.windows.all().delete()
+    rule.windows.create(limit=900, period="1h")
+    RateRule.objects.filter(name="sign-up").update(mode="off")
+    told = run("protect", "--enforce")
+    assert (modes()["login.network"], modes()["sign-up"], modes()["login.name"]) == ("shadow", "off", "enforce")
+    assert told.endswith("Not enforced: login.network, sign-up.")
+    assert run("protect", "--enforce") == "Nothing to add.\nNot enforced: login.network, sign-up."
+
+
+def test_a_rule_by_another_name_is_not_doubled() -> None:
+    RateRule.objects.define("mine", "7/h", applies_to="stranger", key="ip", count_when="login_failed", mode="enforce")
+    run("protect", "--enforce")
+    assert "login.address" not in modes() and len(modes()) == 10
+
+
+def test_check_says_what_is_open_and_changes_nothing() -> None:
+    said = wrong("protect", "--check")
+    assert "Open: stranger per login have no rule." in said and "protect --enforce" in said and not modes()
+    run("protect")
+    assert "Open: stranger per login: login.name is not enforced for all." in wrong("protect", "--check")
+    run("protect", "--enforce")
+    assert run("protect", "--check") == "Every way in that can be seen has its rules, enforced."
+
+
+@pytest.mark.parametrize("listed", [BACKENDS[1:], BACKENDS[::-1]])
+def test_without_the_gate_in_its_place_it_adds_nothing(listed: list[str]) -> None:
+    with override_settings(AUTHENTICATION_BACKENDS=listed):
+        for arguments in ((), ("--enforce",), ("--check",)):
+            assert "AUTHENTICATION_BACKENDS" in wrong("protect", *arguments)
+    assert not modes()
+
+
+def test_it_says_what_is_covered_and_what_it_cannot_see() -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+    mine = step("codes")(lambda request: HttpResponse())
+    routes = [
+        path("forgot/", views.PasswordResetView.as_view(), name="anything"),
+        path("accounts/signup/", view, name="account_signup"),
+        path("pin/", mine, name="pin"),
+        path("change/", views.PasswordChangeView.as_view()),
+        path("other/", view, name="other"),
+    ]
+    with site(*routes):
+        told = run("protect")
+    lines = dict(line.rstrip(".").split(": ", 1) for line in told.splitlines() if ": /" in line)
+    assert lines == {
+        "Mails that anybody may ask for, such as password resets": "/forgot/",
+        "Sign-ups": "/accounts/signup/",
+        "One-time codes, and passwords of pages": "/pin/",
+        "Passwords that a signed-in user types again, as at a change": "/change/",
+    }
+    assert "cannot see a view that calls check_password" in told
+
+
+def test_suggest_proposes_the_same_rules(checked: list[str]) -> None:
+    RateRule.objects.all().delete()
+    run("suggest", "--create", "login.name")
+    assert {name for name in READY if name.startswith("login.")} == {*modes()}
+
+
+def test_all_of_a_kind_are_one_set(checked: list[str]) -> None:
+    """A rule is found again by what it applies to and counts per, whatever its limits are now."""
+    rule = RateRule.objects.get(name="login.address")
+    rule.windows.all().delete()
+    rule.windows.create(limit=2, period="1h")
+    rule.save()
+    assert run("protect") == "Nothing to add."
+    assert [login(f"name{number}", "x").status_code for number in range(3)] == [200, 200, 429]
