@@ -9,5 +9,5 @@ class MovingConfig(rooms.Room):
     name = "ratewindow.contrib.moving"
     label = "ratewindow_moving"
     verbose_name = _("Moving to rate limits")
-    gives = "rules in shadow for what django-ratelimit and DRF limit in the site's code"
+    gives = "rules in shadow for what a site limits by django-ratelimit, DRF, axes, allauth or device cookies"
     subcommands = {"move": "ratewindow.contrib.moving.commands.move"}

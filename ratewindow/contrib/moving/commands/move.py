@@ -5,19 +5,22 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import router, transaction
 
-from ratewindow.contrib.moving.importers import django_ratelimit, drf
+from ratewindow.contrib.moving.importers import allauth, axes, device_cookies, django_ratelimit, drf
 from ratewindow.contrib.moving.importers.limits import Definition, translated
 from ratewindow.models import RateRule
 
 _PACKAGES: dict[str, Any] = {
+    "allauth": allauth,
+    "axes": axes,
+    "device-cookies": device_cookies,
     "django-ratelimit": django_ratelimit,
     "drf": drf,
 }
 
 NAME = "move"
 HELP = (
-    "Add rules in shadow that count the same as what the site's code limits by another package, which goes on limiting. Rules "
-    "that exist stay. Without --yes it only shows what it would add."
+    "Add rules in shadow that count the same as what the site's code or settings limit by another package, which goes on "
+    "limiting. Rules that exist stay. Without --yes it only shows what it would add."
 )
 
 

@@ -15,12 +15,14 @@ _LONGEST = 64  # characters of a name
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit in code. `name` is what code calls it, `where` the routes that share its count."""
+    """One limit in code or settings. `name` is what these call it, `where` the routes that share its count; one that
+    `applies_to` what a room knows has none."""
 
     name: str
     rate: str
     key: str
     where: tuple[Route, ...] = ()
+    applies_to: str = ""
     fields: dict[str, Any] = field(default_factory=dict)  # more of the rule and its limits, as `define` takes it
     notes: tuple[str, ...] = ()  # what the rule does otherwise
 
@@ -60,7 +62,7 @@ def translated(found: Found) -> Translated:
     """The rules, each in shadow."""
     rules, notes, left_out = dict[str, Definition](), list[tuple[str, str]](), list(found.left_out)
     for limit in found.limits:
-        places = list(_places(limit.where))
+        places = [("applies_to", limit.applies_to)] if limit.applies_to else list(_places(limit.where))
         if not places:
             left_out.append(f"{limit.name}: no rule can say where it applies: give its URL a name that no other URL has.")
             continue
