@@ -4,6 +4,7 @@ PYTHON ?= python3
 PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
+LOGINS := .venv-logins
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Browser tests need Debian's chromium; where it is absent they say so, and the rest runs.
 BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
@@ -20,7 +21,7 @@ SUITES := badinputs browser faults migration seeds serving sites together
 # Each of the many programs that tests start would compile all it imports, in half a second more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures messages lint fmt size bench beside weight clean
+.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures messages lint fmt size bench beside weight logins clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -91,8 +92,11 @@ beside: $(VENV)/.bench ## time requests here beside another commit, in turns (CO
 weight: $(VENV)/.test ## print the modules, memory and import time of five set-ups (ARGS=--check fails above the budget of modules)
 	@$(BIN)/python -m benchmarks.weight $(ARGS)
 
+logins: $(LOGINS)/.made ## attack the logins of eleven packages behind four guards, and real servers (ARGS="--guesses 1000" for a quick look)
+	@$(LOGINS)/bin/python -m benchmarks.logins $(ARGS)
+
 clean: ## remove the virtual environment and what the tools left
-	rm -rf $(VENV) .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOGINS) .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # One environment; a stamp for each dependency group, redone when pyproject.toml changes.
 $(VENV)/.base: pyproject.toml
@@ -104,4 +108,11 @@ $(VENV)/.base: pyproject.toml
 
 $(VENV)/.%: $(VENV)/.base
 	$(PIP) install --quiet --group $*
+	@touch $@
+
+# Apart from the others: its packages hold back Django.
+$(LOGINS)/.made: pyproject.toml
+	$(PYTHON) -m venv $(LOGINS)
+	$(LOGINS)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade 'pip>=25.1'
+	$(LOGINS)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[hiredis]' --group logins
 	@touch $@

@@ -1,0 +1,1 @@
+"""A site with eleven packages that ask for passwords, guarded as the environment says."""
