@@ -40,6 +40,7 @@ from ratewindow import (
     reset,
 )
 from ratewindow.asgi import lifespan
+from ratewindow.contrib.logins import LoginGate, forgive, step, suspicious_login
 from ratewindow.contrib.metrics import open_telemetry
 from ratewindow.contrib.metrics.prometheus import Collector
 from ratewindow.contrib.metrics.views import metrics, text
@@ -359,6 +360,26 @@ with override_rules(login="2/m") as rules:
     assert_type(rules, override_rules)
     assert_type(rules.travel("61s"), None)
     rules.travel(timedelta(seconds=61))
+
+
+# Logins.
+
+
+class Gate(LoginGate):
+    def find_account(self, name: str) -> Any:
+        return super().find_account(name.removeprefix("+"))
+
+
+@step("codes")
+def pin(request: HttpRequest) -> HttpResponse:
+    assert_type(forgive(request), None)
+    return HttpResponse()
+
+
+def tell_owner(user: Any, request: HttpRequest, failures: int, **more: Any) -> None: ...
+
+
+suspicious_login.connect(tell_owner)
 
 
 # Django REST framework.

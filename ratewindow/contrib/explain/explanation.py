@@ -242,7 +242,7 @@ def _line(stage: Stage, rule: Rule, book: Rulebook) -> Line:
         _effect(stage, rule, decision),
         decision,
         decision.mode if decision is not None else rule.mode,
-        in_code=row is None or (rule is not row and not rule.is_beside),
+        in_code=row is None or (rule is not row and not rule.is_beside and rule.applies_to == "named"),
         asks_view=stage.asks_view,
         identity=decision.check.identity if decision is not None and decision.check is not None else "",
     )

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -27,6 +29,8 @@ class LoginsConfig(rooms.Room):
         return door.TARGETS | steps.TARGETS
 
     def ready(self) -> None:
+        if not apps.is_installed(rooms.__package__):
+            raise ImproperlyConfigured(f"{self.name} needs {rooms.__package__!r} in INSTALLED_APPS.")
         from ratewindow.contrib.logins import checks, endings, gate
 
         checks.register()

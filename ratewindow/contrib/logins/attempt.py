@@ -24,18 +24,19 @@ _FORGIVEN = "_ratewindow_login_forgiven"
 
 
 class Attempt:
-    """A name that is tried in a request. `device` is the known device that tries it, or empty.
+    """A name that is tried in a request, and the primary key of its account, if there is one. `device` is the known device that
+    tries it, or empty; an address that is trusted for the account is one.
 
     `is_sure` is false where something in the request has failed, or several names were given: the backend may use any.
     """
 
-    def __init__(self, request: HttpRequest, name: str, device: str) -> None:
-        self.request, self.name, self.device = request, name, device
+    def __init__(self, request: HttpRequest, name: str, device: str, account: Any = None) -> None:
+        self.request, self.name, self.device, self.address = request, name, device, ip(request)
         self.failures = 0  # that were counted of this name before
         self.is_sure = True
         self.refused: Decision | None = None
         self.visit: Visit | None = None  # once it has passed
-        self.trust = trust.flag_of(name, ip(request))
+        self.trust = None if account is None else trust.flag_of(account, self.address)
 
     def concern(self) -> None:
         """Let the keys of rules be about this attempt, which others may run beside."""
@@ -52,10 +53,16 @@ class Attempt:
 
     def flag(self, status: int) -> Flag | None:
         """Trust the address for a while, since no failure was signalled and the answer is no error."""
-        return self.trust if status < 400 and self.is_sure and not trust.is_fresh(self.trust) else None
+        sets = self.trust is not None and status < 400 and self.is_sure and not trust.is_fresh(self.trust)
+        return self.trust if sets else None
 
     def flagged(self) -> None:
-        trust.note(self.trust)
+        if self.trust is not None:
+            trust.note(self.trust)
+
+    def is_trusted(self) -> bool:
+        """Whether the account has lately logged in from this address."""
+        return self.trust is not None and trust.is_trusted(self.trust)
 
 
 class Pending(NamedTuple):

@@ -14,7 +14,7 @@ from ratewindow.contrib.logins.gate import is_gate
 
 PAGE = page("contrib/logins.md")
 GATE = "ratewindow.contrib.logins.LoginGate"
-NO_GATE = ("ratewindow.E011", "ratewindow.E012", "ratewindow.E013")
+NO_GATE = ("ratewindow.E011", "ratewindow.E012", "ratewindow.E013", "ratewindow.E014")
 
 
 def register() -> None:
@@ -23,18 +23,19 @@ def register() -> None:
 
 
 def _check_gate(**_: Any) -> Iterator[checks.CheckMessage]:
-    """E011: no gate. E012: another backend is asked before it. E013: no middleware. W023: allauth counts logins beside it."""
+    """E011: no gate. E012: not the first. E013: no middleware. E014: nothing behind it. W023: allauth's limits."""
     places = [place for place, path in enumerate(settings.AUTHENTICATION_BACKENDS) if is_gate(path)]
     if not places:
         message = "LoginGate is not in AUTHENTICATION_BACKENDS, so no rule about logins holds."
         yield error(11, message, f"Write {GATE!r} before the others.", PAGE)
     elif places != [0]:
-        message = (
-            "LoginGate is not the first of AUTHENTICATION_BACKENDS, or there twice: another backend checks passwords before it."
-        )
+        message = "LoginGate is not the first of AUTHENTICATION_BACKENDS, or there twice, so another backend is asked before it."
         yield error(12, message, "Write it before all others, once.", PAGE)
+    elif len(settings.AUTHENTICATION_BACKENDS) == 1:
+        message = "LoginGate is the only one of AUTHENTICATION_BACKENDS, so nothing checks passwords."
+        yield error(14, message, "Write 'django.contrib.auth.backends.ModelBackend' behind it.", PAGE)
     if places and not any(name.endswith("RateWindowMiddleware") for name in settings.MIDDLEWARE or ()):
-        message = "LoginGate is used without RateWindowMiddleware, so it cannot tell when a login has succeeded."
+        message = "LoginGate is there without RateWindowMiddleware: refusals look like wrong passwords, no device becomes known."
         yield error(13, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE.", PAGE)
     limits = getattr(settings, "ACCOUNT_RATE_LIMITS", {})
     counts_beside = limits is not False and (limits or {}).get("login_failed", "10/m/ip") not in ("", None)

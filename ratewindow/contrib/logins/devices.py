@@ -5,7 +5,7 @@ account's password: who changes the password makes strangers of all other device
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -39,24 +39,27 @@ def known(request: HttpRequest) -> Known:
 
 def device_of(known: Known, name: str, user: Any) -> str:
     """The device, if it is known to that account and the password is still the same; else empty."""
-    device, password = known.get(_tag(name), ("", ""))
-    return device if device and user is not None and secrets.compare_digest(password, _password_tag(user)) else ""
+    for key in _keys() if user is not None else ():
+        device, password = known.get(_tag(name, key), ("", ""))
+        if device and secrets.compare_digest(password, _password_tag(user, key)):
+            return device
+    return ""
 
 
 def is_outdated(request: HttpRequest, user: Any) -> bool:
     """Whether the cookie has an older password of this account."""
-    tag, password = _tag(normalised(user.get_username())), _password_tag(user)
-    return known(request).get(tag, ("", password))[1] != password
+    name, accounts = normalised(user.get_username()), known(request)
+    entries = ((accounts.get(_tag(name, key)), _password_tag(user, key)) for key in _keys())
+    return any(entry is not None and entry[1] != password for entry, password in entries)
 
 
 def remember(response: HttpResponseBase, request: HttpRequest, name: str, user: Any) -> None:
-    """Make the browser a known device of this account."""
-    if not _password_tag(user):
+    """Make the browser a known device of this account: a new one, of which a cookie that was copied before uses nothing up."""
+    if not getattr(user, "password", ""):
         return
-    accounts = dict(known(request))
-    device = device_of(accounts, name, user) or secrets.token_urlsafe(12)
-    accounts.pop(_tag(name), None)
-    accounts = {**dict([*accounts.items()][1 - MOST_ACCOUNTS :]), _tag(name): (device, _password_tag(user))}
+    newest, *_ = keys = _keys()
+    others = [(tag, entry) for tag, entry in known(request).items() if tag not in {_tag(name, key) for key in keys}]
+    accounts = {**dict(others[1 - MOST_ACCOUNTS :]), _tag(name, newest): (secrets.token_urlsafe(12), _password_tag(user, newest))}
     response.set_cookie(
         COOKIE,
         signing.dumps(accounts, salt=SALT),
@@ -69,16 +72,19 @@ def remember(response: HttpResponseBase, request: HttpRequest, name: str, user: 
     )
 
 
-def _tag(name: str) -> str:
-    return _digest(f"name {name}")[:12]
+def _keys() -> Sequence[str | bytes]:
+    """The newest first: what was signed by a fallback holds."""
+    return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
-def _password_tag(user: Any) -> str:
-    """Empty for users who have no password here, such as those of a token."""
-    password = getattr(user, "get_session_auth_hash", str)()
-    return _digest(f"password {user.pk} {password}")[:16] if password else ""
+def _tag(name: str, key: str | bytes) -> str:
+    return _digest(f"name {name}", key)[:12]
 
 
-def _digest(text: str) -> str:
+def _password_tag(user: Any, key: str | bytes) -> str:
+    return _digest(f"password {user.pk} {getattr(user, 'password', '')}", key)[:16]
+
+
+def _digest(text: str, key: str | bytes) -> str:
     """Keyed, so that whoever reads a cookie cannot try names."""
-    return urlsafe_base64_encode(salted_hmac(SALT, text, algorithm="sha256").digest())
+    return urlsafe_base64_encode(salted_hmac(SALT, text, key, algorithm="sha256").digest())

@@ -4,6 +4,7 @@ A known device has rules of its own, so that strangers cannot lock the owner of 
 a stranger. A stranger who is refused is looked at once more: from that address the same name may lately have logged in.
 """
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +12,6 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.contrib.logins import trust
 from ratewindow.contrib.logins.attempt import Attempt, is_forgiven
 from ratewindow.limiter.types import Decision
 from ratewindow.request import decide, visit
@@ -30,7 +30,6 @@ _WORDS = {
     KNOWN: (_("Logins from known devices"), _("on logins from known devices"), _("no known device tries a password")),
 }
 TARGETS = {kind: Target(*words, holds=True) for kind, words in _WORDS.items()}
-BY_ADDRESS = "address"  # the device of a name that has lately logged in from there
 
 
 class LoginDoor:
@@ -59,22 +58,26 @@ class LoginDoor:
 
 
 def decided(attempt: Attempt, book: Rulebook, request: HttpRequest) -> Steps[tuple[Passage, Decision]]:
-    """What the rules decide for whoever tries. The passage is the outermost where no guard stands around the request."""
+    """What the rules decide for whoever tries: of several refusals the one with the shortest wait. The passage is the outermost
+    where no guard stands around the request."""
     device, is_guarded = attempt.device, visit.of(request).is_open
     door = partial(LoginDoor, is_guarded=is_guarded, is_forgiven=is_forgiven(request))
+    refusals: list[Decision] = []
     for kind in (KNOWN, STRANGERS) if device else (STRANGERS,):
         attempt.device = device if kind == KNOWN else ""
         passage, decision = yield from _asked(attempt, door(kind), book, request)
         passage.outermost = not is_guarded
         if decision.allowed or decision.reason not in ("limit", "penalty"):
             return passage, decision
-    if not device and not waited(decision) and (yield trust.is_trusted, sync_to_async(trust.is_trusted), attempt.trust):
-        attempt.device = BY_ADDRESS
+        refusals.append(decision)
+    if not device and not waited(decision) and (yield attempt.is_trusted, sync_to_async(attempt.is_trusted)):
+        attempt.device = attempt.address
         _, again = yield from _asked(attempt, door(KNOWN), book, request)
         if again.allowed:
             return passage, again
         attempt.device = ""
-    return passage, decision
+        refusals.append(again)
+    return passage, min(refusals, key=lambda each: math.inf if each.retry_after is None else each.retry_after)
 
 
 def _asked(attempt: Attempt, door: LoginDoor, book: Rulebook, request: HttpRequest) -> Steps[tuple[Passage, Decision]]:

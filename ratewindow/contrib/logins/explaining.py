@@ -6,8 +6,7 @@ from contextlib import suppress
 
 from django.http import HttpRequest
 
-from ratewindow.contrib.logins import trust
-from ratewindow.contrib.logins.door import BY_ADDRESS, KNOWN, STRANGERS, LoginDoor
+from ratewindow.contrib.logins.door import KNOWN, STRANGERS, LoginDoor
 from ratewindow.contrib.logins.gate import site_gate
 from ratewindow.identity.sent_fields import field
 
@@ -20,8 +19,8 @@ def doors(request: HttpRequest) -> Iterator[LoginDoor]:
     if gate is None or name is None:
         return
     attempt = gate.attempt(request, name.strip())
-    if not attempt.device and trust.is_trusted(attempt.trust):
-        attempt.device = BY_ADDRESS
+    if not attempt.device and attempt.is_trusted():
+        attempt.device = attempt.address
     attempt.concern()
     yield LoginDoor(KNOWN if attempt.device else STRANGERS)
 

@@ -5,11 +5,12 @@ from contextlib import suppress
 from typing import Any, final
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import BaseUserManager
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
@@ -40,6 +41,12 @@ class LoginGate:
     It identifies nobody: place it before all backends that do. A subclass overrides `find_account` alone, to say what else a name
     is. It has no ``get_user``, so that no session is one of the gate's.
     """
+
+    def __init__(self) -> None:
+        if not apps.is_installed(__package__):
+            raise ImproperlyConfigured(
+                f"LoginGate counts nothing without its app: add {__package__!r} to INSTALLED_APPS, or leave it out."
+            )
 
     @final
     @sensitive_variables("credentials")
@@ -72,7 +79,7 @@ class LoginGate:
             with suppress(ValueError, ValidationError):  # of a field that takes no such text, such as a number
                 user = self.find_account(typed)
         name = normalised(typed if user is None else user.get_username())
-        return Attempt(request, name, devices.device_of(devices.known(request), name, user))
+        return Attempt(request, name, devices.device_of(devices.known(request), name, user), user and user.pk)
 
     def _admit(self, request: Any, credentials: Credentials) -> Steps[None]:
         around = attempts.request_of(request)

@@ -1,9 +1,10 @@
-"""Addresses that are trusted for a name, since it has lately logged in from there.
+"""Addresses that are trusted for an account, since it has lately logged in from there.
 
 Each is a key in Redis, which is set beside the refund of the login; a process remembers those that it has set or found.
 """
 
 import time
+from typing import Any
 
 from redis.exceptions import RedisError
 
@@ -19,9 +20,10 @@ MOST_REMEMBERED = 10_000
 _until: dict[str, float] = {}  # by key
 
 
-def flag_of(name: str, address: str) -> Flag:
-    """What says so in Redis. The key is a digest that cannot be made without the pepper."""
-    tag = state_keys.client_tag.__wrapped__(joined((f"login:{name}", address)))  # not remembered: clients choose names
+def flag_of(account: Any, address: str) -> Flag:
+    """What says so in Redis: of an account, since names that differ in case alone may be two. The key is a digest that cannot be
+    made without the pepper."""
+    tag = state_keys.client_tag.__wrapped__(joined((f"account:{account}", address)))  # not remembered: clients choose names
     return Flag(f"{conf.current().key_prefix}:login:{tag}", TRUST_S * 1000)
 
 
@@ -36,7 +38,7 @@ def note(flag: Flag) -> None:
 
 
 def is_trusted(flag: Flag) -> bool:
-    """Whether the name has lately logged in from there. A server that does not answer has not said so."""
+    """Whether the account has lately logged in from there. A server that does not answer has not said so."""
     if _until.get(flag.key, 0.0) > time.monotonic():
         return True
     if process_clients.in_memory() or outage.breaker.open:

@@ -36,6 +36,7 @@ def found(tag: str = TAG, deploy: bool = False) -> dict[str, checks.CheckMessage
         ([DJANGOS], {"E011"}),
         ([DJANGOS, GATE], {"E012"}),
         ([GATE, DJANGOS, GATE], {"E012"}),
+        ([GATE], {"E014"}),
     ],
 )
 def test_the_gate_must_be_first(backends: list[str], told: set[str]) -> None:

@@ -9,6 +9,8 @@ from django.test import Client, override_settings
 from django.urls import path
 
 from ratewindow.contrib.logins.devices import COOKIE, SALT
+from ratewindow.models import RateRule
+from ratewindow.rulebook import reading
 from testproject.urls import urlpatterns
 from tests.contrib.logins.support.trying import PASSWORD, device, login, spend
 from tests.support.urlconfs import site
@@ -118,3 +120,14 @@ def test_a_session_alone_makes_no_device_known(checked: list[str], ann: Any) -> 
         browser.force_login(ann)
         browser.post("/change/", {"old_password": "x"})
         assert COOKIE not in browser.cookies
+
+
+def test_who_has_used_up_both_is_told_the_shorter_wait(checked: list[str], ann: Any) -> None:
+    RateRule.objects.all().delete()
+    of_failures: Any = {"count_when": "login_failed", "mode": "enforce"}
+    RateRule.objects.define("device", "2/15m", applies_to="known", key="login_device", **of_failures)
+    RateRule.objects.define("name", "2/d", applies_to="stranger", key="login", **of_failures)
+    reading.reload()
+    browser = device()
+    told = [login("ann", "x", "192.0.2.2", browser) for _ in range(5)]
+    assert told[-1].status_code == 429 and 0 < int(told[-1]["Retry-After"]) <= 900

@@ -26,6 +26,7 @@ def test_a_login_is_explained(checked: list[str], ann: Any, sent: tuple[str, str
     of_rules = {line.split()[0]: line for line in said.splitlines() if line.startswith("login.")}
     assert "5 of 5 in 1m" in of_rules["login.name"] and "counted per login" in of_rules["login.name"]
     assert "no known device tries a password" in of_rules["login.device"]
+    assert of_rules["login.name"].split()[1] == "enforce"
     assert len(checked) == 5
 
 

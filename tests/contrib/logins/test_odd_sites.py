@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import aauthenticate, authenticate, get_user_model, login as log_in
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.core.checks import run_checks
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
@@ -209,3 +211,11 @@ def test_two_logins_in_one_request_trust_what_is_sure(checked: list[str], ann: A
     statuses(view, 1)
     spend()
     assert login("ann", PASSWORD, stranger(0)).status_code == 429
+
+
+def test_a_gate_without_its_app_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apps, "is_installed", lambda name: False)
+    with pytest.raises(ImproperlyConfigured, match=r"add 'ratewindow\.contrib\.logins' to INSTALLED_APPS, or leave it out"):
+        LoginGate()
+    with pytest.raises(ImproperlyConfigured, match=r"logins needs 'ratewindow' in INSTALLED_APPS"):
+        apps.get_app_config("ratewindow_logins").ready()

@@ -1,6 +1,7 @@
 """`manage.py ratewindow protect`, and the ready rules that it adds."""
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import views
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
@@ -41,7 +42,7 @@ def test_it_adds_the_ready_set_in_shadow() -> None:
         assert {window.freeze() for window in row.windows.all()} == {*parse_rates(READY[row.name][2])}
     assert {*modes().values()} == {"shadow"}
     assert set(RateRule.objects.values_list("on_error", flat=True)) == {"local"}
-    assert told.endswith("Added 10 rules, in shadow: they refuse nobody.")
+    assert told.endswith("Added 10 rules, in shadow, where nobody is refused.")
 
 
 def test_the_second_time_it_says_nothing_new() -> None:
@@ -76,11 +77,32 @@ def test_a_rule_by_another_name_is_not_doubled() -> None:
 
 def test_check_says_what_is_open_and_changes_nothing() -> None:
     said = wrong("protect", "--check")
-    assert "Open: stranger per login have no rule." in said and "protect --enforce" in said and not modes()
+    assert (
+        "Not limited: Logins of strangers, per login: there is no rule." in said and "protect --enforce" in said and not modes()
+    )
     run("protect")
-    assert "Open: stranger per login: login.name is not enforced for all." in wrong("protect", "--check")
+    assert "Not limited: Logins of strangers, per login: login.name is in shadow." in wrong("protect", "--check")
     run("protect", "--enforce")
     assert run("protect", "--check") == "Every way in that can be seen has its rules, enforced."
+    RateRule.objects.filter(name="login.name").update(enforce_percent=10)
+    assert "login.name is enforced for 10 % of clients." in wrong("protect", "--check")
+
+
+def test_check_asks_for_steps_only_where_the_site_has_them() -> None:
+    run("protect", "--enforce")
+    RateRule.objects.filter(name="sign-up").delete()
+    assert run("protect", "--check").startswith("Every way in")
+    with site(path("signup/", lambda request: HttpResponse(), name="signup")):
+        assert "Not limited: Sign-ups, per ip: there is no rule." in wrong("protect", "--check")
+
+
+def test_check_fails_while_limits_are_off() -> None:
+    run("protect", "--enforce")
+    run("off")
+    assert "All limits are switched off" in wrong("protect", "--check")
+    run("on")
+    with override_settings(RATEWINDOW={**settings.RATEWINDOW, "ENABLED": False}):
+        assert "All limits are switched off" in wrong("protect", "--check")
 
 
 @pytest.mark.parametrize("listed", [BACKENDS[1:], BACKENDS[::-1]])

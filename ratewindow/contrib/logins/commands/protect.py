@@ -7,6 +7,7 @@ from django.core import checks
 from django.core.management.base import CommandError, CommandParser
 from django.db import router, transaction
 
+from ratewindow import conf, rooms
 from ratewindow.checks import TAG
 from ratewindow.contrib.logins.checks import NO_GATE
 from ratewindow.contrib.logins.ready import KINDS
@@ -14,6 +15,7 @@ from ratewindow.contrib.logins.steps import TARGETS, kinds_of
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.management.subcommand import table
 from ratewindow.models import RateRule
+from ratewindow.operations import switch_off
 from ratewindow.rules.site_routes import routes
 from ratewindow.start import presets
 from ratewindow.start.presets import Preset
@@ -50,7 +52,8 @@ def run(options: dict[str, Any], stdout: Any) -> None:
         stdout.write(table(("RULE", "LIMITS", "APPLIES TO", "PER"), lines))
         stdout.write("\n".join(_covered()))
         stdout.write(UNSEEN)
-        stdout.write(f"Added {len(added)} rules, {'enforced' if options['enforce'] else 'in shadow: they refuse nobody'}.")
+        names = f"{len(added)} rules" if added[1:] else "1 rule"
+        stdout.write(f"Added {names}, {'enforced' if options['enforce'] else 'in shadow, where nobody is refused'}.")
     if enforced:
         stdout.write(f"Enforced: {', '.join(enforced)}.")
     if not added and not enforced:
@@ -81,31 +84,43 @@ def _is_as_added(rule: RateRule, preset: Preset) -> bool:
 
 
 def _check(ready: Sequence[Preset], rows: dict[str, RateRule]) -> None:
+    """Raise CommandError where limits are off, or a way in that the site has lacks a rule that is enforced for all."""
+    if switch_off.current().off or not conf.current().enabled:
+        raise CommandError("All limits are switched off: manage.py ratewindow on, and ENABLED in the setting.")
     gaps = [*_open(ready, rows)]
     if gaps:
-        raise CommandError("\n".join([*gaps, "To close them: manage.py ratewindow protect --enforce"]))
+        raise CommandError("\n".join([*gaps, "protect --enforce adds what is missing, and enforces what was added in shadow."]))
 
 
 def _open(ready: Sequence[Preset], rows: dict[str, RateRule]) -> Iterator[str]:
     for preset in ready:
-        rule = rows.get(preset.used_by)
+        kind, rule = preset.fields["applies_to"], rows.get(preset.used_by)
+        what = f"{rooms.targets()[kind].label}, per {preset.fields['key']}"
+        if kind in TARGETS and not _paths(kind):
+            continue
         if rule is None:
-            yield f"Open: {preset.fields['applies_to']} per {preset.fields['key']} have no rule."
-        elif rule.mode != "enforce" or rule.enforce_percent < 100:
-            yield f"Open: {preset.fields['applies_to']} per {preset.fields['key']}: {rule.name} is not enforced for all."
+            yield f"Not limited: {what}: there is no rule."
+        elif rule.mode != "enforce":
+            yield f"Not limited: {what}: {rule.name} is {'in shadow' if rule.mode == 'shadow' else 'off'}."
+        elif rule.enforce_percent < 100:
+            yield f"Not limited: {what}: {rule.name} is enforced for {rule.enforce_percent} % of clients."
 
 
 def _covered() -> Iterator[str]:
-    """Of each kind of step the paths on this site."""
-    yield "Every password that authenticate() is asked about, whatever way in."
+    yield "Logins: every password that authenticate() is asked about, whatever the way in."
     for kind, target in TARGETS.items():
-        paths = [
-            route.path
-            for route in routes()
-            for action in (getattr(route.way.callback, "actions", None) or {"": ""}).values()
-            if not _has_format(route.path) and kind in kinds_of(route.way.callback, action, route.way.url_name or "", route.path)
-        ]
-        yield f"{target.label}: {', '.join(dict.fromkeys(paths)) or 'none here'}."
+        yield f"{target.label}: {', '.join(_paths(kind)) or 'none here'}."
+
+
+def _paths(kind: str) -> list[str]:
+    """Of this kind of step on this site."""
+    paths = (
+        route.path
+        for route in routes()
+        for action in (getattr(route.way.callback, "actions", None) or {"": ""}).values()
+        if not _has_format(route.path) and kind in kinds_of(route.way.callback, action, route.way.url_name or "", route.path)
+    )
+    return [*dict.fromkeys(paths)]
 
 
 def _has_format(path: str) -> bool:

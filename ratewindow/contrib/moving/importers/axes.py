@@ -20,7 +20,7 @@ _LEFT_OUT = {
     "AXES_RESET_ON_SUCCESS": "a right login makes nothing forgotten: failures count until their window has passed.",
     "AXES_IP_WHITELIST AXES_NEVER_LOCKOUT_WHITELIST": "add an exemption for each address that is never locked out.",
     "AXES_IP_BLACKLIST": "add a block for each address.",
-    "AXES_ONLY_WHITELIST": "no rule refuses all addresses but some.",
+    "AXES_ONLY_WHITELIST": "block * by the rule, and exempt these addresses.",
     "AXES_NEVER_LOCKOUT_GET": "a login counts whatever its method.",
     "AXES_WHITELIST_CALLABLE": "a function says who is never locked out, which no rule can call: add exemptions.",
     "AXES_USERNAME_CALLABLE": "a function says which name is tried: override find_account in a subclass of LoginGate.",
