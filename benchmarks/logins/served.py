@@ -24,7 +24,7 @@ LIMIT = 5  # guesses of one name in a minute
 LOGGED_IN = 302  # what Django's view answers then
 GUESSES = 10_000
 STRANGERS, LOGINS = 1000, 100
-ATTACKERS = 4  # clients at once while Redis fails: as many as gunicorn has processes, so that answers do not wait in a queue
+ATTACKERS = 2  # clients at once while Redis fails: more would wait for a core of a small machine, not for Redis
 BEFORE_S, FAILING_S = 2.0, 5.0
 CROWDED = {
     "gunicorn": ("gunicorn", "100ms"),

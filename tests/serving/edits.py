@@ -149,7 +149,7 @@ class _Form(HTMLParser):
 def edit_in_the_admin(served: Served, limit: int, rule: str = "edited") -> None:
     """What a person does: log in, open the rule, type another limit, save."""
     connection = served.connection()
-    cookies = exchange(connection, "GET", "/log-in/admin/")["Set-Cookie"].partition(";")[0]
+    cookies = exchange(connection, "GET", "/log-in/admin/").session
     rows = exchange(connection, "GET", f"/admin/ratewindow/raterule/?q={rule}", Cookie=cookies).body.decode()
     page = next(part.partition('"')[0] for part in rows.split('href="') if "/raterule/" in part and "/change/" in part)
     opened = exchange(connection, "GET", page, Cookie=cookies)

@@ -94,6 +94,13 @@ class Answer:
         return any(each.lower() == name.lower() for each, _ in self.headers)
 
     @property
+    def session(self) -> str:
+        """The cookie of the session that began, as a client sends it; a room may set others."""
+        cookies = [value.partition(";")[0] for name, value in self.headers if name.lower() == "set-cookie"]
+        [found] = [cookie for cookie in cookies if cookie.startswith("sessionid=")]
+        return found
+
+    @property
     def worker(self) -> int:
         return int(self["X-Worker"])
 

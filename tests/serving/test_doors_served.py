@@ -202,7 +202,7 @@ def test_users_count_by_their_sessions_from_whatever_address(served: Served) -> 
 
 
 def _logged_in(served: Served, name: str) -> str:
-    return served.get(f"/log-in/{name}/")["Set-Cookie"].partition(";")[0]
+    return served.get(f"/log-in/{name}/").session
 
 
 def test_the_body_of_a_refused_request_is_not_read(served: Served) -> None:

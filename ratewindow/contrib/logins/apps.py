@@ -1,7 +1,6 @@
 """The room of logins."""
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Iterable
 from typing import Any
 
 from django.apps import apps
@@ -10,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
-from ratewindow.rooms import Target
+from ratewindow.contrib.logins.targets import LOGINS, STEPS
 
 
 class LoginsConfig(rooms.Room):
@@ -22,15 +21,11 @@ class LoginsConfig(rooms.Room):
     keys = {"login": _("login name tried"), "login_device": _("known device"), "network": _("network")}
     subcommands = {"protect": "ratewindow.contrib.logins.commands.protect"}
 
-    @cached_property
-    def targets(self) -> Mapping[str, Target]:  # type: ignore[override]
-        from ratewindow.contrib.logins import door, steps
-
-        return door.TARGETS | steps.TARGETS
+    targets = LOGINS | STEPS
 
     def ready(self) -> None:
-        if not apps.is_installed(rooms.__package__):
-            raise ImproperlyConfigured(f"{self.name} needs {rooms.__package__!r} in INSTALLED_APPS.")
+        if missing := [name for name in (rooms.__package__, "django.contrib.auth") if not apps.is_installed(name)]:
+            raise ImproperlyConfigured(f"{self.name} needs {missing[0]!r} in INSTALLED_APPS.")
         from ratewindow.contrib.logins import checks, endings, gate
 
         checks.register()

@@ -10,26 +10,17 @@ from functools import partial
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
 
 from ratewindow.contrib.logins.attempt import Attempt, is_forgiven
+from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.limiter.types import Decision
 from ratewindow.request import decide, visit
 from ratewindow.request.decide import Steps
 from ratewindow.request.doors import Awaited
 from ratewindow.request.guard import Passage
 from ratewindow.request.prepare import Cost, waited
-from ratewindow.rooms import Target
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-
-EVERY, STRANGERS, KNOWN = "logins", "stranger", "known"  # values of `applies_to`
-_WORDS = {
-    EVERY: (_("Every login"), _("on every login"), _("it tries no password")),
-    STRANGERS: (_("Logins of strangers"), _("on logins of strangers"), _("no stranger tries a password")),
-    KNOWN: (_("Logins from known devices"), _("on logins from known devices"), _("no known device tries a password")),
-}
-TARGETS = {kind: Target(*words, holds=True) for kind, words in _WORDS.items()}
 
 
 class LoginDoor:

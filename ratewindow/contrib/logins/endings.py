@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponseBase
 from ratewindow import conf
 from ratewindow.contrib.logins import attempt as attempts, devices, reset_links, steps
 from ratewindow.contrib.logins.signals import MANY_FAILURES, suspicious_login
+from ratewindow.contrib.logins.targets import CHANGES
 from ratewindow.identity.typed_values import normalised
 from ratewindow.limiter.types import Decision
 from ratewindow.request import count_by_answer, refusal, visit
@@ -51,7 +52,7 @@ def _on_answer(request: HttpRequest, response: HttpResponseBase) -> Steps[None]:
     if user is None and (match := request.resolver_match) is not None:
         if reset_links.view_for_links(match.func):
             user = yield reset_links.owner, sync_to_async(reset_links.owner), request, response
-        elif devices.COOKIE in request.COOKIES and steps.is_step(steps.CHANGES, request):
+        elif devices.COOKIE in request.COOKIES and steps.is_step(CHANGES, request):
             user = yield _changed, sync_to_async(_changed), request, response
     if user is not None:
         devices.remember(response, request, normalised(user.get_username()), user)

@@ -6,8 +6,9 @@ from contextlib import suppress
 
 from django.http import HttpRequest
 
-from ratewindow.contrib.logins.door import KNOWN, STRANGERS, LoginDoor
+from ratewindow.contrib.logins.door import LoginDoor
 from ratewindow.contrib.logins.gate import site_gate
+from ratewindow.contrib.logins.targets import KNOWN, STRANGERS
 from ratewindow.identity.sent_fields import field
 
 NAMES = ("username", "login", "email", "auth-username")  # as the forms of packages have them

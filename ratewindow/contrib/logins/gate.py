@@ -8,8 +8,8 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import BaseUserManager
 from django.contrib.auth.hashers import make_password
-from django.contrib.auth.models import BaseUserManager
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db.models import Q
 from django.http import HttpRequest
@@ -19,8 +19,9 @@ from django.views.decorators.debug import sensitive_variables
 from ratewindow import conf
 from ratewindow.contrib.logins import attempt as attempts, devices
 from ratewindow.contrib.logins.attempt import Attempt
-from ratewindow.contrib.logins.door import EVERY, KNOWN, STRANGERS, decided
+from ratewindow.contrib.logins.door import decided
 from ratewindow.contrib.logins.refused import exception_for
+from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.identity.typed_values import normalised
 from ratewindow.request import refusal
 from ratewindow.request.decide import Steps, arun, run

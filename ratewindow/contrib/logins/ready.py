@@ -5,8 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.contrib.logins.door import EVERY, KNOWN, STRANGERS
-from ratewindow.contrib.logins.steps import CHANGES, CODES, RESETS, SIGN_UPS
+from ratewindow.contrib.logins.targets import CHANGES, CODES, EVERY, KNOWN, RESETS, SIGN_UPS, STRANGERS
 from ratewindow.rules.rule import LOGIN_FAILED
 from ratewindow.start.presets import Kind, Part, Target
 

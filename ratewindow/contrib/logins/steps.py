@@ -6,23 +6,20 @@ or by a decorator.
 
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
 
+from ratewindow.contrib.logins.targets import CHANGES, CODES, RESETS, SIGN_UPS
 from ratewindow.contrib.logins.views import remembered
 from ratewindow.identity.custom_keys import place_of
 from ratewindow.identity.request_attributes import match_of
-from ratewindow.rooms import Target
 from ratewindow.rules.path_variants import view_name
 from ratewindow.rules.site_routes import class_behind
 from ratewindow.start import login_routes
 
 View = TypeVar("View", bound=Callable[..., Any])
 
-RESETS, SIGN_UPS, CODES, CHANGES = "resets", "sign_ups", "codes", "changes"  # values of `applies_to`
 _MAILED = {  # where somebody asks for a mail to an address
     "allauth.account.views.RequestLoginCodeView",
     "allauth.headless.account.views.RequestLoginCodeView",
@@ -102,16 +99,3 @@ def kinds_of(view: Any, action: str, name: str, route: str) -> frozenset[str]:
         last = route.rstrip("/$").rpartition("/")[2]
         found = {kind for kind, names in _NAMES.items() if names.fullmatch(name) or names.fullmatch(last)}
     return frozenset(found)
-
-
-_WORDS = {
-    RESETS: (_("Mails that anybody may ask for, such as password resets"), _("on requests for a mail"), _("it asks for no mail")),
-    SIGN_UPS: (_("Sign-ups"), _("on sign-ups"), _("it is no sign-up")),
-    CODES: (_("One-time codes, and passwords of pages"), _("on codes that are tried"), _("it tries no code")),
-    CHANGES: (
-        _("Passwords that a signed-in user types again, as at a change"),
-        _("on passwords typed again"),
-        _("it types no password again"),
-    ),
-}
-TARGETS = {kind: Target(*words, partial(is_step, kind)) for kind, words in _WORDS.items()}

@@ -129,10 +129,10 @@ def test_it_says_what_is_covered_and_what_it_cannot_see() -> None:
         told = run("protect")
     lines = dict(line.rstrip(".").split(": ", 1) for line in told.splitlines() if ": /" in line)
     assert lines == {
-        "Mails that anybody may ask for, such as password resets": "/forgot/",
+        "Mails that anybody may ask for": "/forgot/",
         "Sign-ups": "/accounts/signup/",
-        "One-time codes, and passwords of pages": "/pin/",
-        "Passwords that a signed-in user types again, as at a change": "/change/",
+        "One-time codes, page passwords": "/pin/",
+        "Passwords typed again": "/change/",
     }
     assert "cannot see a view that calls check_password" in told
 

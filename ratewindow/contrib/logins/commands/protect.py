@@ -11,7 +11,8 @@ from ratewindow import conf, rooms
 from ratewindow.checks import TAG
 from ratewindow.contrib.logins.checks import NO_GATE
 from ratewindow.contrib.logins.ready import KINDS
-from ratewindow.contrib.logins.steps import TARGETS, kinds_of
+from ratewindow.contrib.logins.steps import kinds_of
+from ratewindow.contrib.logins.targets import STEPS
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.management.subcommand import table
 from ratewindow.models import RateRule
@@ -96,7 +97,7 @@ def _open(ready: Sequence[Preset], rows: dict[str, RateRule]) -> Iterator[str]:
     for preset in ready:
         kind, rule = preset.fields["applies_to"], rows.get(preset.used_by)
         what = f"{rooms.targets()[kind].label}, per {preset.fields['key']}"
-        if kind in TARGETS and not _paths(kind):
+        if kind in STEPS and not _paths(kind):
             continue
         if rule is None:
             yield f"Not limited: {what}: there is no rule."
@@ -108,7 +109,7 @@ def _open(ready: Sequence[Preset], rows: dict[str, RateRule]) -> Iterator[str]:
 
 def _covered() -> Iterator[str]:
     yield "Logins: every password that authenticate() is asked about, whatever the way in."
-    for kind, target in TARGETS.items():
+    for kind, target in STEPS.items():
         yield f"{target.label}: {', '.join(_paths(kind)) or 'none here'}."
 
 

@@ -1,0 +1,36 @@
+"""What rules of this room may apply to: logins, and the steps of an account around them.
+
+It imports nothing that must wait for the apps: the first rules are read while they are made.
+"""
+
+from functools import partial
+
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
+
+from ratewindow.rooms import Target
+
+# Values of `applies_to`.
+EVERY, STRANGERS, KNOWN = "logins", "stranger", "known"
+RESETS, SIGN_UPS, CODES, CHANGES = "resets", "sign_ups", "codes", "changes"
+
+
+def _is_step(kind: str, request: HttpRequest) -> bool:
+    return import_string("ratewindow.contrib.logins.steps.is_step")(kind, request)  # type: ignore[no-any-return]
+
+
+LOGINS = {
+    EVERY: Target(_("Every login"), _("on every login"), _("it tries no password"), holds=True),
+    STRANGERS: Target(_("Logins of strangers"), _("on logins of strangers"), _("no stranger tries a password"), holds=True),
+    KNOWN: Target(
+        _("Logins from known devices"), _("on logins from known devices"), _("no known device tries a password"), holds=True
+    ),
+}
+_STEPS = {
+    RESETS: (_("Mails that anybody may ask for"), _("on requests for a mail"), _("it asks for no mail")),
+    SIGN_UPS: (_("Sign-ups"), _("on sign-ups"), _("it is no sign-up")),
+    CODES: (_("One-time codes, page passwords"), _("on codes that are tried"), _("it tries no code")),
+    CHANGES: (_("Passwords typed again"), _("on passwords typed again"), _("it types no password again")),
+}
+STEPS = {kind: Target(*words, partial(_is_step, kind)) for kind, words in _STEPS.items()}
