@@ -1,6 +1,6 @@
 """The gate: the first of ``AUTHENTICATION_BACKENDS``. It lets an attempt pass on to the others, or refuses it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, final
 
@@ -29,7 +29,6 @@ from ratewindow.request.guard import Passage
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 
-MOST_NAMES = 3
 LONGEST_NAME = 254  # characters, as of an e-mail address: no account has a longer one
 AS_WRONG = 401  # the status of a rule whose refusals look like a wrong password
 
@@ -125,17 +124,16 @@ def _without_password(credentials: Credentials) -> Credentials | None:
     return {**credentials, "password": ""}
 
 
-def _typed(credentials: Any) -> list[str]:
-    """The name that is tried; each, where a site gives several, of which its backend may use any. Without one of the usual fields
-    it is whatever else is given beside the password."""
-    usual = dict.fromkeys((get_user_model().USERNAME_FIELD, "username", "email", "login"))
-    others = [name for name in credentials if name != "password"]
-    for names in (usual, others):
-        values = (credentials.get(name) for name in names)
-        given = [text for value in values if isinstance(value, str | int) and (text := str(value).strip())]
-        if given:
-            return [*dict.fromkeys(given)][:MOST_NAMES]
-    return [""]
+def _typed(credentials: Credentials) -> list[str]:
+    """The name that is tried; each, where several of the usual fields are given, of which the backend may use any. Without one of
+    these it is all that is given beside the password, together."""
+    usual = _texts(credentials, (get_user_model().USERNAME_FIELD, "username", "email", "login"))
+    return usual or [" ".join(_texts(credentials, [field for field in credentials if field != "password"]))]
+
+
+def _texts(credentials: Credentials, fields: Iterable[str]) -> list[str]:
+    values = (credentials.get(field) for field in fields)
+    return [*dict.fromkeys(text for value in values if isinstance(value, str | int) and (text := str(value).strip()))]
 
 
 def _refuse(passage: Passage, attempt: Attempt) -> Steps[None]:

@@ -59,6 +59,25 @@ def test_a_backend_that_asks_others_meanwhile(checked: list[str], ann: Any) -> N
         assert login("ann", PASSWORD, stranger(50)).status_code == 429
 
 
+class OfCompanies(ModelBackend):
+    """Knows people by their company and a number there."""
+
+    def authenticate(self, request: Any, company: Any = None, number: Any = None, password: Any = None) -> None:  # type: ignore[override]
+        return None
+
+
+def test_names_in_fields_of_the_sites_own_are_one_client_together(checked: list[str]) -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        authenticate(request, company="acme", number=int(request.POST["number"]), password="x")
+        return HttpResponse(status=401)
+
+    backends = [BACKENDS[0], f"{__name__}.OfCompanies"]
+    with override_settings(AUTHENTICATION_BACKENDS=backends), site(path("own/", view), *urlpatterns):
+        told = [Client().post("/own/", {"number": 7}, REMOTE_ADDR=stranger(number)).status_code for number in range(6)]
+        assert told == [401] * 5 + [429]
+        assert Client().post("/own/", {"number": 8}, REMOTE_ADDR=stranger(9)).status_code == 401
+
+
 def test_failures_of_something_else_are_none_of_a_password(checked: list[str], ann: Any) -> None:
     def view(request: HttpRequest) -> HttpResponse:
         user = authenticate(request, username="ann", password=PASSWORD)
