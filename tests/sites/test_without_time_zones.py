@@ -99,6 +99,7 @@ def test_every_command_runs(rows: None, tmp_path: Any) -> None:
         "history": [],
         "restore": ["--yes"],
         "move": ["drf"],
+        "protect": [],
     }
     assert set(lines) == {module.NAME for module in subcommands()}
     for name, arguments in lines.items():
