@@ -1,7 +1,8 @@
 """What a request is charged or refunded after its decision: once the cost of its work is known, by its answer, or since a rule
 further in refuses it.
 
-Nothing here refuses a request, or fails the work that it is charged for. While Redis is unavailable it does nothing.
+Nothing here refuses a request, or fails the work that it is charged for. While Redis is unavailable nothing is charged. A refund
+of what did not count is then kept until it is back; one that a view asks for is not.
 """
 
 import logging
@@ -87,10 +88,13 @@ def forget_missed() -> None:
 def refund_missed() -> None:
     """Refund what was kept, once Redis answers again. A count that has ended meanwhile is left alone."""
     while has_missed():
-        first = [_missed[place] for place in range(min(len(_missed), MOST_AT_ONCE))]
-        stores.store().refund(first)
-        for _ in first:
-            _missed.popleft()
+        first = [_missed.popleft() for _ in range(min(len(_missed), MOST_AT_ONCE))]
+        try:
+            stores.store().refund(first)
+        except (RedisError, OSError) as error:
+            if faults.of(error).concerns is faults.Concerns.SERVER:  # else they would fail for ever, and hold up the others
+                _missed.extendleft(reversed(first))
+            raise
 
 
 def show(parts: Sequence[RuleDecision], decision: Decision) -> None:

@@ -58,7 +58,7 @@ class Visit:
         self.decision = Decision.of([*others, *decision.parts]) if others else decision
 
     def refuse(self) -> Refunds:
-        """Flag the decisions of rules that let the request pass, or would have refused it, as `other`: another rule refuses
+        """Mark the decisions of rules that let the request pass, or would have refused it, as `other`: another rule refuses
         it now.
 
         Returns what guards outside have charged, since a refused request costs nothing. What counts refused requests keeps

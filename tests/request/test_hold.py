@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+import redis
 from asgiref.sync import sync_to_async
 from django.contrib.auth import user_login_failed
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,7 +13,10 @@ from django.test import RequestFactory
 import ratewindow
 from ratewindow import ratelimit
 from ratewindow.counting.counters import counters
+from ratewindow.limiter.types import Check, Window
 from ratewindow.models import RateRule
+from ratewindow.request import late_charges
+from ratewindow.store import stores
 from tests.support.count_by_answer import answering, define, used
 from tests.support.doors import behind_middleware, get, statuses
 
@@ -166,3 +170,20 @@ def test_a_view_charges_and_refunds_what_is_held_only_by_name() -> None:
 def test_a_rule_that_always_counts_cannot_hold() -> None:
     with pytest.raises(ValueError, match="every request counts, so nothing is refunded: write what counts"):
         RateRule.objects.define("login", "5/h", hold=True)
+
+
+@pytest.mark.parametrize(("error", "left"), [(redis.ConnectionError("away"), 1), (redis.ResponseError("WRONGTYPE"), 0)], ids=str)
+def test_a_refund_that_was_missed_is_tried_again_only_if_the_server_was_away(
+    error: Exception, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    late_charges.refund_later([(Check("login", (Window(5, 60_000),), ("rw:s:x:{y}",)), [1])])
+    monkeypatch.setattr(stores.store(), "refund", fail)
+    try:
+        with pytest.raises(redis.RedisError):
+            late_charges.refund_missed()
+        assert len(late_charges._missed) == left
+    finally:
+        late_charges.forget_missed()

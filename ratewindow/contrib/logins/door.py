@@ -1,7 +1,7 @@
 """The door of logins: which rules apply to an attempt, and what they decide.
 
 A known device has rules of its own, so that strangers cannot lock the owner of an account out. Once it has used these up, it is
-a stranger. A stranger who is refused is looked at once more: from that address the same name may lately have logged in.
+a stranger. A stranger who is refused is looked at once more: the account may lately have logged in from that address.
 """
 
 import math
