@@ -15,7 +15,7 @@ NAMES = ("username", "login", "email", "auth-username")  # as the forms of packa
 
 
 def doors(request: HttpRequest) -> Iterator[LoginDoor]:
-    """The door for whoever tries: a known device, or an address from which the name has lately logged in; or a stranger."""
+    """The door for whoever tries: a known device, or an address from which the account has lately logged in; or a stranger."""
     gate, name = site_gate(), _basic(request) or next(filter(None, (field(request, each) for each in NAMES)), None)
     if gate is None or name is None:
         return
