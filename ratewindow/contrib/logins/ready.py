@@ -52,8 +52,8 @@ def _anywhere(applies_to: str) -> Any:
     return find
 
 
-def _steps(name: str, title: Any, why: Any, applies_to: str, *parts: Part, key: str = "ip") -> Kind:
-    return Kind(name, title, why, "", _anywhere(applies_to), {"on_error": "local", "key": key}, parts)
+def _steps(name: str, title: Any, why: Any, applies_to: str, *parts: Part, rate: str = "", key: str = "ip") -> Kind:
+    return Kind(name, title, why, rate, _anywhere(applies_to), {"on_error": "local", "key": key}, parts)
 
 
 _MAILBOX = {"normalise": True}
@@ -83,7 +83,7 @@ KINDS = (
         _("Sign-up"),
         _("Slows down programs that register accounts."),
         SIGN_UPS,
-        Part("", "ip", "10/h; 30/d", _("Slows down programs that register accounts.")),
+        rate="10/h; 30/d",
     ),
     _steps(
         "one-time-code",
@@ -98,6 +98,7 @@ KINDS = (
         _("Passwords typed again"),
         _("Keeps whoever has stolen a session from guessing the password, to change it."),
         CHANGES,
-        Part("", "user", "10/h", _("Keeps whoever has stolen a session from guessing the password.")),
+        rate="10/h",
+        key="user",
     ),
 )

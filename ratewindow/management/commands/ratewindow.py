@@ -43,7 +43,7 @@ class Command(BaseCommand):
         for room in (room for room, is_installed in rooms.known() if not is_installed):
             for name in room.subcommands:
                 parser_of_absent = subparsers.add_parser(name, help=f"needs {room.name}")
-                parser_of_absent.parse_known_args = partial(_say_how_to_install, room.name, name)  # type: ignore[method-assign]
+                parser_of_absent.parse_known_args = partial(_say_how_to_install, room.name, parser_of_absent)  # type: ignore[method-assign]
 
     @no_translations
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
@@ -58,8 +58,8 @@ class Command(BaseCommand):
                 raise CommandError(in_escapes(f"{error}{hint}")) from None
 
 
-def _say_how_to_install(room: str, subcommand: str, *_: Any) -> NoReturn:
-    raise CommandError(f'"{subcommand}" needs one more app. Write in settings.py: INSTALLED_APPS += ["{room}"]')
+def _say_how_to_install(room: str, parser: CommandParser, *_: Any) -> NoReturn:
+    parser.error(f'this needs one more app. Write in settings.py: INSTALLED_APPS += ["{room}"]')
 
 
 def _aliases(module: Any) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 import sys
 
 import pytest
-from django.test import override_settings
+from django.core.management import load_command_class
+from django.test import modify_settings, override_settings
 
 from ratewindow.models import RateRule
 from tests.support.commands import run, wrong
@@ -39,3 +40,9 @@ def test_every_definition_is_a_rule() -> None:
 def test_a_package_that_is_not_installed_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rest_framework.throttling", None)
     assert wrong("move", "drf").startswith("drf is not installed here")
+
+
+def test_a_site_without_this_app_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with modify_settings(INSTALLED_APPS={"remove": ["ratewindow.contrib.moving"]}), pytest.raises(SystemExit):
+        load_command_class("ratewindow", "ratewindow").run_from_argv(["manage.py", "ratewindow", "move", "axes"])
+    assert 'INSTALLED_APPS += ["ratewindow.contrib.moving"]' in capsys.readouterr().err
