@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import redis
-from django.conf import settings
 from django.db import Error as DatabaseError
 
 from ratewindow.checks.site import MIDDLEWARE, Messages, error, import_views, places_of, warning
 from ratewindow.conf.in_words import in_english
+from ratewindow.request.doors import has_middleware
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from ratewindow.rules.matching import TOO_MANY, beyond_bounds
@@ -38,7 +38,7 @@ def check_rules() -> Messages:
     for name, why in [*wrong, *((rule.name, TOO_MANY) for rule in beyond_bounds(rules))]:
         yield error(4, f"Rule {name!r} cannot be enforced: {why}.", "Correct it in the admin.")
     placed = [rule.name for rule in rules if rule.applies_to != "named"]
-    if placed and not any(name.endswith("RateWindowMiddleware") for name in settings.MIDDLEWARE or ()):
+    if placed and not has_middleware():
         rules_apply = f"{len(placed)} rules apply" if len(placed) > 1 else "1 rule applies"
         message = f"{rules_apply} by path or route, such as {placed[0]!r}, but the middleware is missing."
         yield warning(7, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.")

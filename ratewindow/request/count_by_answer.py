@@ -24,11 +24,13 @@ from ratewindow.request.visit import Visit
 _in_context: ContextVar[Visit | None] = ContextVar("ratewindow_waiting", default=None)
 
 
-class Attempt(Protocol):
+class Login(Protocol):
     """One login during a request, of which there may be several: rules about logins count each by its own end."""
 
-    def flag(self, status: int) -> Flag | None:
-        """The key to set beside the refund of one that has not failed, in a request that is answered with this status."""
+    counts: bool  # as a failed one
+
+    def flag(self) -> Flag | None:
+        """The key to set if it has not failed: in one call with its refund."""
 
     def flagged(self) -> None:
         """Called once that key is set."""
@@ -37,10 +39,10 @@ class Attempt(Protocol):
 class Waiting(NamedTuple):
     part: RuleDecision
     is_held: bool  # the rule has charged the request before the view
-    attempt: Attempt | None = None
+    attempt: Login | None = None
 
 
-def defer(visit: Visit, decision: Decision, attempt: Attempt | None = None) -> None:
+def defer(visit: Visit, decision: Decision, attempt: Login | None = None) -> None:
     """Remember which rules of this decision count the request only by its answer, or by how the attempt ends."""
     if those := [*waiting(decision, attempt)]:
         visit.deferred = [*(visit.deferred or ()), *those]
@@ -48,7 +50,7 @@ def defer(visit: Visit, decision: Decision, attempt: Attempt | None = None) -> N
             _in_context.set(visit)
 
 
-def waiting(decision: Decision, attempt: Attempt | None = None) -> Iterator[Waiting]:
+def waiting(decision: Decision, attempt: Login | None = None) -> Iterator[Waiting]:
     """The rules of this decision that wait for the answer."""
     for part in decision.parts:
         rule = part.made_by
@@ -62,27 +64,22 @@ def due(
     waiting: Iterable[Waiting], status: int | None, login_failed: bool = False, is_left: bool = False
 ) -> tuple[list[RuleDecision], Refunds]:
     """What to charge and to refund of requests that passed, since a refused one costs nothing. If the view was left before its
-    end, what was held stays charged: what it still does, in a thread, may count. So does an attempt of which an error of the
-    server leaves open how it ended. What was counted in this process, without Redis, is refunded here."""
+    end, what was held stays charged: what it still does, in a thread, may count. What was counted in this process, without Redis,
+    is refunded here."""
     charges: list[RuleDecision] = []
     refunds: Refunds = []
     for part, held, attempt in waiting:
         count_when = part.made_by.count_when if part.made_by is not None and part.outcome == "passed" else None
-        counts = count_when is not None and count_when.counts(status, login_failed and attempt is None)
-        is_open = is_left or (attempt is not None and _is_error(status))
+        counts = count_when is not None and count_when.counts(status, login_failed if attempt is None else attempt.counts)
         if counts and not held:
             charges.append(part)
-        elif held and not counts and not is_open and part.outcome == "passed" and part.check is not None:
+        elif held and not counts and not is_left and part.outcome == "passed" and part.check is not None:
             without_redis.refund_here(part)
             refunds = [*refunds, *part.refunds(part.check.cost, with_others=False)]
     return charges, refunds
 
 
-def _is_error(status: int | None) -> bool:
-    return status is None or status >= 500
-
-
-def fail(visit: Visit, attempt: Attempt) -> Steps[None]:
+def fail(visit: Visit, attempt: Login) -> Steps[None]:
     """Charge at once what counts an attempt that has failed, and keep what has: no refusal later in the request refunds it."""
     ended: list[Waiting] = []
     others: list[Waiting] = []
@@ -110,11 +107,10 @@ def count(visit: Visit, status: int | None, is_left: bool = False) -> Steps[None
         _in_context.set(None)
     charges, refunds = due(those, status, visit.login_failed, is_left)
     yield from _charge(visit, charges)
-    if refunds:
-        ended = (each.attempt for each in those if each.attempt is not None and not _is_error(status))
-        attempt, flag = next(((each, flag) for each in ended if (flag := each.flag(status or 0))), (None, None))
-        if (yield from visit.refund_uncounted(refunds, flag)) and attempt is not None:
-            attempt.flagged()
+    attempts = (each.attempt for each in those if each.attempt is not None)
+    attempt, flag = next(((each, flag) for each in attempts if (flag := each.flag())), (None, None))
+    if (refunds or flag) and (yield from visit.refund_uncounted(refunds, flag)) and attempt is not None:
+        attempt.flagged()
     visit.review()
 
 

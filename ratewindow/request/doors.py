@@ -121,15 +121,23 @@ def with_door(guard: Guard, door: Door) -> Guard:
 
 def doors_of(request: HttpRequest) -> list[Door]:
     """The doors that a request will pass, the outermost first."""
-    doors: list[Door] = [PathDoor()] if any(map(_is_ours, settings.MIDDLEWARE)) else []
+    doors: list[Door] = [PathDoor()] if has_middleware() else []
     match = match_of(request)
     if match is not None:
         doors += [*_of_view(match.func, request), *(door for find in _finders for door in find(request, match.func))]
     return [*{id(door): door for door in doors}.values()]  # a decorator copies the attributes of what it decorates
 
 
+def has_middleware() -> bool:
+    """Whether the site has our middleware, or a subclass of it."""
+    return any(map(_is_ours, settings.MIDDLEWARE or ()))
+
+
 def _is_ours(path: str) -> bool:
-    middleware = import_string(path)
+    try:
+        middleware = import_string(path)
+    except ImportError:  # which Django reports
+        return False
     return isinstance(middleware, type) and issubclass(middleware, PathDoor)
 
 

@@ -62,16 +62,19 @@ class Visit:
         it now.
 
         Returns what guards outside have charged, since a refused request costs nothing. What counts refused requests keeps
-        its charge, as it does in one call. What code has charged, by name or late, stays charged: the work may be done.
+        its charge, as it does in one call. What code has charged, by name or late, stays charged: the work may be done. So do
+        logins of which the end is not known: their passwords may be being checked.
         """
         refunds: list[Any] = []
         if self.decision is NOTHING_MATCHED:
             return refunds
-        for part in self.decision.parts:
+        under_way = {id(each.part) for each in self.deferred or () if each.attempt is not None}
+        parts = [part for part in self.decision.parts if id(part) not in under_way]
+        for part in parts:
             for each in (part, *part.also_charged):
                 if each.check is not None and not each.check.counts_refused and not each.by_code:
                     refunds += each.refunds(each.check.cost, with_others=False)
-        for part in self.decision.parts:
+        for part in parts:
             looked = (other for other in part.also_charged if other.check is not None and other.check.only_looks)
             for each in (part, *looked):
                 if each.outcome in ("passed", "would_refuse"):

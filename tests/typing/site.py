@@ -4,7 +4,7 @@ Nothing here runs. `assert_type` fails where a type is another than the author m
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, assert_type
 
@@ -366,8 +366,8 @@ with override_rules(login="2/m") as rules:
 
 
 class Gate(LoginGate):
-    def find_account(self, name: str) -> Any:
-        return super().find_account(name.removeprefix("+"))
+    def find_accounts(self, name: str) -> Sequence[Any]:
+        return super().find_accounts(name.removeprefix("+"))
 
 
 @step("codes")

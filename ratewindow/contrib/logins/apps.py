@@ -30,7 +30,7 @@ class LoginsConfig(rooms.Room):
 
         checks.register()
         endings.connect()
-        gate.let_users_have_a_backend()
+        gate.watch_backends()
 
     def reset(self) -> None:
         from ratewindow.contrib.logins import trust

@@ -1,7 +1,7 @@
 """Attempts to log in: who is tried by whom in which request, until it is known how each ends.
 
-Django's ``authenticate()`` asks the gate before any other backend, says by a signal that all have failed, and says nothing of a
-success. So an attempt that the gate lets pass is charged at once, and refunded at the end of the request unless it has failed.
+Django's ``authenticate()`` asks the gate before any other backend, says by a signal that all have failed, and sets ``backend`` of
+the user if one has not. An attempt of which it says neither, since a backend has raised an exception, counts as a failure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,26 +24,30 @@ _FORGIVEN = "_ratewindow_login_forgiven"
 
 
 class Attempt:
-    """A name that is tried in a request, and the primary key of its account, if there is one. `device` is the known device that
-    tries it, or empty; an address that is trusted for the account is one.
-
-    `is_sure` is false where something in the request has failed, or several names were given: the backend may use any.
-    """
+    """A name that is tried in a request, and its account, if there is one. `device` is the known device that tries it, or empty;
+    an address that is trusted for the account is one."""
 
     def __init__(self, request: HttpRequest, name: str, device: str, account: Any = None) -> None:
-        self.request, self.name, self.device, self.address = request, name, device, ip(request)
+        self.request, self.name, self.device, self.account, self.address = request, name, device, account, ip(request)
         self.failures = 0  # that were counted of this name before
-        self.is_sure = True
+        self.counts = True  # unless the password was right, or none was checked
+        self.user: Any = None  # once the password was right
         self.refused: Decision | None = None
         self.visit: Visit | None = None  # once it has passed
-        self.trust = None if account is None else trust.flag_of(account, self.address)
+        self.trust = trust.flag_of(account, name, self.address)
 
-    def concern(self) -> None:
+    @property
+    def is_at_device(self) -> bool:
+        """Whether it comes from a browser that is known; a trusted address is none."""
+        return self.device not in ("", self.address)
+
+    def make_current(self) -> None:
         """Let the keys of rules be about this attempt, which others may run beside."""
-        _concerned.set(self)
+        _current.set(self)
 
     def passed(self, visit: Visit, decision: Decision) -> None:
-        """Wait for how it ends. What counts every attempt stays charged, whatever refuses later in the request."""
+        """Charge or refund it when it is known how it ends. What counts every attempt stays charged, whatever refuses later in
+        the request."""
         self.visit = visit
         visit.add(decision)
         for part in decision.parts:
@@ -51,30 +55,31 @@ class Attempt:
         count_by_answer.defer(visit, decision, self)
         self.failures = max((_used(part) for part in decision.parts if part.made_by.key == NAME_KEY), default=0)
 
-    def flag(self, status: int) -> Flag | None:
-        """Trust the address for a while, since no failure was signalled and the answer is no error."""
-        sets = self.trust is not None and status < 400 and self.is_sure and not trust.is_fresh(self.trust)
-        return self.trust if sets else None
+    def succeeded(self, user: Any) -> None:
+        self.counts, self.user = False, user
+
+    def flag(self) -> Flag | None:
+        """The key that says that the address is trusted, if it is to be set. A browser that is a known device needs no trust."""
+        return self.trust if self.user is not None and not self.is_at_device and not trust.is_fresh(self.trust) else None
 
     def flagged(self) -> None:
-        if self.trust is not None:
-            trust.note(self.trust)
+        trust.note(self.trust)
 
     def is_trusted(self) -> bool:
         """Whether the account has lately logged in from this address."""
-        return self.trust is not None and trust.is_trusted(self.trust)
+        return trust.is_trusted(self.trust)
 
 
 class Pending(NamedTuple):
-    """One call of ``authenticate()`` that has not failed yet, with an attempt for each name that it was given."""
+    """One call of ``authenticate()`` of which the end is not known yet, with an attempt for each account that it may be about."""
 
     request: HttpRequest
-    credentials: Mapping[str, Any]  # without the password
+    credentials: Mapping[str, Any]  # with an empty password
     attempts: Sequence[Attempt]
 
 
 _request: ContextVar[HttpRequest | None] = ContextVar("ratewindow_login_request", default=None)
-_concerned: ContextVar[Attempt | None] = ContextVar("ratewindow_login", default=None)
+_current: ContextVar[Attempt | None] = ContextVar("ratewindow_login", default=None)
 _pending: ContextVar[Sequence[Pending]] = ContextVar("ratewindow_logins", default=())
 
 
@@ -83,25 +88,47 @@ def _used(part: RuleDecision) -> int:
     return max((answer.window.limit - answer.remaining - held for answer in part.windows), default=0)
 
 
-def wait(request: HttpRequest, credentials: Mapping[str, Any], attempts: Sequence[Attempt]) -> None:
-    """Wait for the failure of these attempts, or for the end of the request."""
+def keep(request: HttpRequest, credentials: Mapping[str, Any], attempts: Sequence[Attempt]) -> None:
+    """Keep the attempts of one call of ``authenticate()`` until it is known how that ends."""
     others = [each for each in _pending.get() if each.request is request]
     _pending.set((*others, Pending(request, credentials, attempts)))
 
 
-def failed(credentials: Mapping[str, Any]) -> Iterator[Attempt]:
-    """The attempts of the call that has just failed: the last with these credentials, of which Django hides what is secret. A
-    backend may have asked ``authenticate()`` about others meanwhile."""
-    pending = [*_pending.get()]
-    for attempt in (attempt for each in pending for attempt in each.attempts):
-        attempt.is_sure = False
-    while pending and _are_the_same(pending[-1].credentials, credentials):
-        yield from pending.pop().attempts
-    _pending.set(pending)
+def failed(credentials: Mapping[str, Any]) -> Sequence[Attempt]:
+    """The attempts of the call that has just failed: the last with these credentials, of which Django hides what is secret. It
+    need not be the last of all, as a backend may have asked ``authenticate()`` about others meanwhile."""
+    return _ended(each for each in reversed(_pending.get()) if _are_the_same(each.credentials, credentials))
+
+
+def succeed(user: Any) -> None:
+    """The last call that may have been about this user has found its password right. Another account that it may have been about
+    is guessed at all the same."""
+    pending = [*reversed(_pending.get())]
+    of_user = (each for each in pending if any(_is_of(attempt, user) for attempt in each.attempts))
+    unknown = (each for each in pending if [attempt.account for attempt in each.attempts] == [None])
+    for attempt in _ended(of_user) or _ended(unknown):
+        if attempt.account is None or _is_of(attempt, user):
+            attempt.succeeded(user)
+
+
+def _is_of(attempt: Attempt, user: Any) -> bool:
+    return attempt.account is not None and attempt.account.pk == user.pk
+
+
+def _ended(calls: Iterator[Pending]) -> Sequence[Attempt]:
+    """The attempts of the first of these calls, which is kept no longer."""
+    ended = next(calls, None)
+    if ended is None:
+        return ()
+    _pending.set([each for each in _pending.get() if each is not ended])
+    return ended.attempts
 
 
 def _are_the_same(given: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    return given.keys() == told.keys() and all(value == given[name] or _is_hidden(value) for name, value in told.items())
+    """By identity, too: not everything equals itself."""
+    if given.keys() != told.keys():
+        return False
+    return all(value is given[name] or value == given[name] or _is_hidden(value) for name, value in told.items())
 
 
 def _is_hidden(value: Any) -> bool:
@@ -121,8 +148,8 @@ def noted(request: HttpRequest) -> Sequence[Attempt]:
 
 def attempt_of(request: HttpRequest) -> Attempt | None:
     """What the keys of a rule are about."""
-    concerned = _concerned.get()
-    return concerned if concerned is not None and concerned.request is original(request) else None
+    current = _current.get()
+    return current if current is not None and current.request is original(request) else None
 
 
 def watch(request: HttpRequest) -> None:

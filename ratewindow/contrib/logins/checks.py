@@ -11,6 +11,7 @@ from ratewindow.checks import TAG
 from ratewindow.checks.site import MIDDLEWARE, error, warning
 from ratewindow.conf.in_words import page
 from ratewindow.contrib.logins.gate import is_gate
+from ratewindow.request.doors import has_middleware
 
 PAGE = page("contrib/logins.md")
 GATE = "ratewindow.contrib.logins.LoginGate"
@@ -29,17 +30,17 @@ def _check_gate(**_: Any) -> Iterator[checks.CheckMessage]:
         message = "LoginGate is not in AUTHENTICATION_BACKENDS, so no rule about logins holds."
         yield error(11, message, f"Write {GATE!r} before the others.", PAGE)
     elif places != [0]:
-        message = "LoginGate is not the first of AUTHENTICATION_BACKENDS, or there twice, so another backend is asked before it."
+        message = "LoginGate is not alone before the others of AUTHENTICATION_BACKENDS: passwords are not counted, or twice."
         yield error(12, message, "Write it before all others, once.", PAGE)
     elif len(settings.AUTHENTICATION_BACKENDS) == 1:
         message = "LoginGate is the only one of AUTHENTICATION_BACKENDS, so nothing checks passwords."
         yield error(14, message, "Write 'django.contrib.auth.backends.ModelBackend' behind it.", PAGE)
-    if places and not any(name.endswith("RateWindowMiddleware") for name in settings.MIDDLEWARE or ()):
+    if places and not has_middleware():
         message = "LoginGate is there without RateWindowMiddleware: refusals look like wrong passwords, no device becomes known."
         yield error(13, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE.", PAGE)
     limits = getattr(settings, "ACCOUNT_RATE_LIMITS", {})
-    counts_beside = limits is not False and (limits or {}).get("login_failed", "10/m/ip") not in ("", None)
-    if places and apps.is_installed("allauth.account") and counts_beside:
+    locks_accounts = limits is not False and "/key" in str((limits or {}).get("login_failed", "5/5m/key"))  # its default
+    if places and apps.is_installed("allauth.account") and locks_accounts:
         message = "allauth limits failed logins beside the rules about logins, and lets any stranger lock an account."
         yield warning(23, message, "Write ACCOUNT_RATE_LIMITS = {'login_failed': None}, or False.", PAGE)
 

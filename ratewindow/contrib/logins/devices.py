@@ -1,12 +1,13 @@
 """Known devices: a signed cookie, which says with which accounts somebody has logged in there. The server stores nothing of it.
 
-For each account it has a digest of the name, a random number, which is the device for that account, and a digest of the
-account's password: who changes the password makes strangers of all other devices.
+For each account it has a digest of its primary key, a random number, which is the device for that account, a digest of its
+password, and the day of the last login. Whoever changes the password makes strangers of all other devices.
 """
 
 import secrets
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core import signing
@@ -14,56 +15,61 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.crypto import salted_hmac
 from django.utils.http import urlsafe_base64_encode
 
-from ratewindow.identity.typed_values import normalised
-
 COOKIE = "ratewindow_devices"
 SALT = "ratewindow.contrib.logins"
-AGE_S = 180 * 86_400
-MOST_ACCOUNTS = 8  # on one browser; the one that logged in longest ago is forgotten
+DAY_S = 86_400
+AGE_DAYS = 180  # of an account on a browser, since it last logged in there
+MOST_ACCOUNTS = 8  # on one browser
 MOST_CHARACTERS = 2000  # of a cookie: ours have at most 700
 
-Known = Mapping[str, tuple[str, str]]  # by the digest of a name: the device, and the digest of the password
+
+class Entry(NamedTuple):
+    """One account on a browser."""
+
+    device: str
+    password: str  # a digest of it
+    day: int  # since the epoch, of the last login
 
 
-def known(request: HttpRequest) -> Known:
-    """What the cookie of this request says; nothing if it is forged, too old, or not there."""
+Entries = Mapping[str, Entry]  # by the digest of an account
+
+
+def entries_of(request: HttpRequest) -> Entries:
+    """What the cookie of this request says; nothing if it is forged, or not there. What is too old is left out."""
     sent = request.COOKIES.get(COOKIE, "")
     if not sent or len(sent) > MOST_CHARACTERS:
         return {}
     try:
-        found = signing.loads(sent, salt=SALT, max_age=AGE_S)
-        return {str(name): (str(device), str(password)) for name, (device, password) in found.items()}
+        found = signing.loads(sent, salt=SALT)
+        entries = {str(name): Entry(str(device), str(password), int(day)) for name, (device, password, day) in found.items()}
     except (signing.BadSignature, AttributeError, TypeError, ValueError):
         return {}
+    return {name: entry for name, entry in entries.items() if entry.day >= _today() - AGE_DAYS}
 
 
-def device_of(known: Known, name: str, user: Any) -> str:
+def device_of(entries: Entries, user: Any) -> str:
     """The device, if it is known to that account and the password is still the same; else empty."""
     for key in _keys() if user is not None else ():
-        device, password = known.get(_tag(name, key), ("", ""))
-        if device and secrets.compare_digest(password, _password_tag(user, key)):
-            return device
+        entry = entries.get(_tag(user, key))
+        if entry is not None and secrets.compare_digest(entry.password, _password_tag(user, key)):
+            return entry.device
     return ""
 
 
-def is_outdated(request: HttpRequest, user: Any) -> bool:
-    """Whether the cookie has an older password of this account."""
-    name, accounts = normalised(user.get_username()), known(request)
-    entries = ((accounts.get(_tag(name, key)), _password_tag(user, key)) for key in _keys())
-    return any(entry is not None and entry[1] != password for entry, password in entries)
-
-
-def remember(response: HttpResponseBase, request: HttpRequest, name: str, user: Any) -> None:
-    """Make the browser a known device of this account: a new one, of which a cookie that was copied before uses nothing up."""
+def remember(response: HttpResponseBase, request: HttpRequest, user: Any, forgets: bool = True) -> None:
+    """Make the browser a known device of this account: a new one, of which a cookie that was copied before uses nothing up. Where
+    there are many already, the one that logged in longest ago is forgotten; without `forgets` this one is not remembered."""
     if not getattr(user, "password", ""):
         return
     newest, *_ = keys = _keys()
-    others = [(tag, entry) for tag, entry in known(request).items() if tag not in {_tag(name, key) for key in keys}]
-    accounts = {**dict(others[1 - MOST_ACCOUNTS :]), _tag(name, newest): (secrets.token_urlsafe(12), _password_tag(user, newest))}
+    others = [(tag, entry) for tag, entry in entries_of(request).items() if tag not in {_tag(user, key) for key in keys}]
+    if len(others) >= MOST_ACCOUNTS and not forgets:
+        return
+    ours = Entry(secrets.token_urlsafe(12), _password_tag(user, newest), _today())
     response.set_cookie(
         COOKIE,
-        signing.dumps(accounts, salt=SALT),
-        max_age=AGE_S,
+        signing.dumps({**dict(others[1 - MOST_ACCOUNTS :]), _tag(user, newest): ours}, salt=SALT),
+        max_age=AGE_DAYS * DAY_S,
         path=settings.SESSION_COOKIE_PATH,
         domain=settings.SESSION_COOKIE_DOMAIN,
         secure=settings.SESSION_COOKIE_SECURE or request.is_secure(),
@@ -72,13 +78,17 @@ def remember(response: HttpResponseBase, request: HttpRequest, name: str, user: 
     )
 
 
+def _today() -> int:
+    return int(time.time()) // DAY_S
+
+
 def _keys() -> Sequence[str | bytes]:
     """The newest first: what was signed by a fallback holds."""
     return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
-def _tag(name: str, key: str | bytes) -> str:
-    return _digest(f"name {name}", key)[:12]
+def _tag(user: Any, key: str | bytes) -> str:
+    return _digest(f"account {user.pk}", key)[:12]
 
 
 def _password_tag(user: Any, key: str | bytes) -> str:
@@ -86,5 +96,5 @@ def _password_tag(user: Any, key: str | bytes) -> str:
 
 
 def _digest(text: str, key: str | bytes) -> str:
-    """Keyed, so that whoever reads a cookie cannot try names."""
+    """Keyed, so that a cookie does not say whose it is."""
     return urlsafe_base64_encode(salted_hmac(SALT, text, key, algorithm="sha256").digest())

@@ -1,19 +1,21 @@
 """The door of logins: which rules apply to an attempt, and what they decide.
 
 A known device has rules of its own, so that strangers cannot lock the owner of an account out. Once it has used these up, it is
-a stranger. A stranger who is refused is looked at once more: the account may lately have logged in from that address.
+a stranger. A stranger who is refused is looked at once more: the account may lately have logged in from that address, which is
+then counted as a device.
 """
 
 import math
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
 from ratewindow.contrib.logins.attempt import Attempt, is_forgiven
 from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
-from ratewindow.limiter.types import Decision
+from ratewindow.limiter.types import Decision, What
 from ratewindow.request import decide, visit
 from ratewindow.request.decide import Steps
 from ratewindow.request.doors import Awaited
@@ -28,7 +30,8 @@ class LoginDoor:
 
     Rules that count failures charge a stranger before the password is checked, and refund a right one: however many try at once,
     no more than the limit are checked. They charge a known device after, so that its own requests do not refuse each other; and
-    a stranger where no guard stands around the request, since nobody could refund. A request that is forgiven is refused by none.
+    a stranger where no guard stands around the request, since nobody could refund. No rule refuses an attempt that is forgiven; a
+    block does.
     """
 
     cost: Cost = 1
@@ -48,38 +51,51 @@ class LoginDoor:
         return replace(rule, hold=hold, mode="shadow" if self._is_forgiven else rule.mode)
 
 
-def decided(attempt: Attempt, book: Rulebook, request: HttpRequest) -> Steps[tuple[Passage, Decision]]:
-    """What the rules decide for whoever tries: of several refusals the one with the shortest wait. The passage is the outermost
+class Answer(NamedTuple):
+    """What is decided for an attempt by one of these doors, and the device that it was counted by, or empty."""
+
+    passage: Passage
+    decision: Decision
+    device: str
+
+
+def decided(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What = "hit") -> Steps[Answer]:
+    """What the rules decide for whoever tries: of several refusals the one with the shortest wait. Its passage is the outermost
     where no guard stands around the request."""
-    device, is_guarded = attempt.device, visit.of(request).is_open
-    door = partial(LoginDoor, is_guarded=is_guarded, is_forgiven=is_forgiven(request))
-    refusals: list[Decision] = []
-    for kind in (KNOWN, STRANGERS) if device else (STRANGERS,):
-        attempt.device = device if kind == KNOWN else ""
-        passage, decision = yield from _asked(attempt, door(kind), book, request)
-        passage.outermost = not is_guarded
-        if decision.allowed or decision.reason not in ("limit", "penalty"):
-            return passage, decision
-        refusals.append(decision)
-    if not device and not waited(decision) and (yield attempt.is_trusted, sync_to_async(attempt.is_trusted)):
-        attempt.device = attempt.address
-        _, again = yield from _asked(attempt, door(KNOWN), book, request)
-        if again.allowed:
-            return passage, again
-        attempt.device = ""
-        refusals.append(again)
-    return passage, min(refusals, key=lambda each: math.inf if each.retry_after is None else each.retry_after)
+    device, ask = attempt.device, partial(_ask, attempt, book, request, what, visit.of(request).is_open)
+    refusals: list[Answer] = []
+    for each in (device, "") if device else ("",):
+        answer: Answer = yield from ask(each)
+        if answer.decision.allowed or answer.decision.reason not in ("limit", "penalty"):
+            return answer
+        refusals.append(answer)
+    if not device and not waited(answer.decision) and (yield attempt.is_trusted, sync_to_async(attempt.is_trusted)):
+        answer = yield from ask(attempt.address)
+        if answer.decision.allowed:
+            return answer
+        refusals.append(answer)
+    best = min(refusals, key=_wait_s)
+    attempt.device = best.device
+    return best
 
 
-def _asked(attempt: Attempt, door: LoginDoor, book: Rulebook, request: HttpRequest) -> Steps[tuple[Passage, Decision]]:
-    """Each attempt of a request is decided anew, by rules that may have decided one before."""
+def _wait_s(refused: Answer) -> float:
+    wait_s = refused.decision.retry_after
+    return math.inf if wait_s is None else wait_s
+
+
+def _ask(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What, is_guarded: bool, device: str) -> Steps[Answer]:
+    """Ask the rules for this device, or for strangers. Each attempt of a request is decided anew, by rules that may have decided
+    one before."""
+    door = LoginDoor(KNOWN if device else STRANGERS, is_guarded, is_forgiven(request))
     passage = Passage(request, door)
-    attempt.concern()
+    passage.outermost, attempt.device = not is_guarded, device
+    attempt.make_current()
     if not passage.prepare(book, again={key for rule in door.rules(book, request) for key in rule.decision_keys}):
-        return passage, Decision()
+        return Answer(passage, Decision(), device)
     yield _nothing, passage.load
-    decision: Decision = yield decide.decide, decide.adecide, passage.question()
-    return passage, decision
+    decision: Decision = yield decide.decide, decide.adecide, passage.question(), what
+    return Answer(passage, decision, device)
 
 
 def _nothing() -> None:

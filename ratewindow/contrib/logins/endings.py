@@ -1,22 +1,29 @@
-"""How attempts end: what follows a failure, a login that succeeds, and the answer of a request, which may make a device known."""
+"""How attempts end: what follows a failure, a login that succeeds, and the answer of a request, which may make a device known.
+
+A device becomes known to an account by a login, by opening a valid link that resets the password, and by setting it.
+"""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.db.models.signals import post_save
 from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf
-from ratewindow.contrib.logins import attempt as attempts, devices, reset_links, steps
+from ratewindow.contrib.logins import attempt as attempts, devices
 from ratewindow.contrib.logins.signals import MANY_FAILURES, suspicious_login
-from ratewindow.contrib.logins.targets import CHANGES
-from ratewindow.identity.typed_values import normalised
+from ratewindow.contrib.logins.targets import CODES
 from ratewindow.limiter.types import Decision
-from ratewindow.request import count_by_answer, refusal, visit
+from ratewindow.request import count_by_answer, refusal, visit, without_redis
 from ratewindow.request.decide import Steps, run
 from ratewindow.request.headers import retry_after_s
+from ratewindow.request.visit import Visit
 
+_OWNER = "_ratewindow_owner"  # of an account, as who makes a request has proved
 _LOGGED_IN = "_ratewindow_logged_in"
 
 
@@ -25,6 +32,7 @@ def connect() -> None:
     visit.watch, visit.watch_answer = attempts.watch, _on_answer
     user_login_failed.connect(_on_failure, dispatch_uid="ratewindow.contrib.logins")
     user_logged_in.connect(_on_login, dispatch_uid="ratewindow.contrib.logins")
+    post_save.connect(_on_save, sender=settings.AUTH_USER_MODEL, dispatch_uid="ratewindow.contrib.logins")
 
 
 def _on_failure(sender: Any, credentials: Mapping[str, Any] | None = None, **_: Any) -> None:
@@ -34,28 +42,60 @@ def _on_failure(sender: Any, credentials: Mapping[str, Any] | None = None, **_: 
 
 
 def _on_login(sender: Any, request: Any = None, user: Any = None, **_: Any) -> None:
-    if user is None or (around := attempts.request_of(request)) is None:
+    if user is not None and (around := attempts.request_of(request)) is not None:
+        attempts.succeed(user)  # where the user is of a model that Django does not know
+        setattr(around, _OWNER, user)
+        setattr(around, _LOGGED_IN, True)
+
+
+def _on_save(sender: Any, instance: Any, **_: Any) -> None:
+    """Django keeps the password that was set until it is saved. Whoever sets that of another account, such as staff, is not its
+    owner."""
+    if getattr(instance, "_password", None) is None or (around := attempts.request_of(None)) is None:
         return
-    setattr(around, _LOGGED_IN, user)
-    name = normalised(user.get_username())
-    attempt = next((each for each in reversed(attempts.noted(around)) if each.name == name), None)
-    if attempt is not None and not attempt.device and attempt.failures >= MANY_FAILURES:
-        suspicious_login.send_robust(type(user), user=user, request=around, failures=attempt.failures)
+    user = getattr(around, "user", None)
+    if user is None or not user.is_authenticated or user.pk == instance.pk:
+        setattr(around, _OWNER, instance)
 
 
 def _on_answer(request: HttpRequest, response: HttpResponseBase) -> Steps[None]:
     if not conf.current().enabled:
         return
-    if refused := [each.refused for each in attempts.noted(request) if each.refused is not None]:
+    tried = attempts.noted(request)
+    if refused := [each.refused for each in tried if each.refused is not None]:
         _complete(request, response, refused[-1])
-    user = getattr(request, _LOGGED_IN, None)
-    if user is None and (match := request.resolver_match) is not None:
-        if reset_links.view_for_links(match.func):
-            user = yield reset_links.owner, sync_to_async(reset_links.owner), request, response
-        elif devices.COOKIE in request.COOKIES and steps.is_step(CHANGES, request):
-            user = yield _changed, sync_to_async(_changed), request, response
-    if user is not None:
-        devices.remember(response, request, normalised(user.get_username()), user)
+    for each in tried:
+        if each.user is not None and not each.is_at_device and each.failures >= MANY_FAILURES:
+            told = {"user": each.user, "request": request, "failures": each.failures}
+            yield partial(suspicious_login.send_robust, **told), partial(suspicious_login.asend_robust, **told), type(each.user)
+    if getattr(request, _LOGGED_IN, False):
+        yield from _refund_codes(visit.of(request))
+    yield from _remember(request, response)
+
+
+def _refund_codes(seen: Visit) -> Steps[None]:
+    """A code that logs somebody in was right, and does not count."""
+    parts = [part for part in seen.decision.parts if part.made_by is not None and part.made_by.applies_to == CODES]
+    refunds = [each for part in parts if part.check is not None for each in part.refunds(part.check.cost, with_others=False)]
+    for part in parts:
+        without_redis.refund_here(part)
+    if refunds:
+        yield from seen.refund_uncounted(refunds)
+
+
+def _remember(request: HttpRequest, response: HttpResponseBase) -> Steps[None]:
+    """Make the device known to whoever has proved to own an account. Another site can have a browser send a form, without the
+    cookie, which an answer would then replace; and open links."""
+    owner, by_link = getattr(request, _OWNER, None), _owner_of_link(response)
+    is_cross_site = request.headers.get("Sec-Fetch-Site") == "cross-site" and request.method == "POST"
+    if (owner or by_link) is not None and not is_cross_site:
+        yield devices.remember, sync_to_async(devices.remember), response, request, owner or by_link, owner is not None
+
+
+def _owner_of_link(response: HttpResponseBase) -> Any:
+    """Django's page for a link that resets a password says whether the link is valid, and its view whose it is."""
+    context = getattr(response, "context_data", None) or {}
+    return getattr(context.get("view"), "user", None) if context.get("validlink") else None
 
 
 def _complete(request: HttpRequest, response: HttpResponseBase, refused: Decision) -> None:
@@ -64,12 +104,3 @@ def _complete(request: HttpRequest, response: HttpResponseBase, refused: Decisio
         refusal.log_refusal(refused, request)
     if response.status_code == 429:
         refusal.add_headers(response, retry_after_s(refused))
-
-
-def _changed(request: HttpRequest, response: HttpResponseBase) -> Any:
-    """The user whose password this request has changed, at a device that was known until then. A form that is shown again has
-    failed."""
-    if response.status_code != 302 and (response.status_code >= 300 or hasattr(response, "context_data")):
-        return None
-    user = getattr(request, "user", None)
-    return user if user is not None and user.is_authenticated and devices.is_outdated(request, user) else None

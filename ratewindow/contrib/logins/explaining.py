@@ -6,24 +6,23 @@ from contextlib import suppress
 
 from django.http import HttpRequest
 
-from ratewindow.contrib.logins.door import LoginDoor
-from ratewindow.contrib.logins.gate import site_gate
-from ratewindow.contrib.logins.targets import KNOWN, STRANGERS
+from ratewindow.contrib.logins.door import decided
+from ratewindow.contrib.logins.gate import name_fields, site_gate
 from ratewindow.identity.sent_fields import field
+from ratewindow.request.decide import run
+from ratewindow.request.doors import Door
+from ratewindow.rulebook import current
 
-NAMES = ("username", "login", "email", "auth-username")  # as the forms of packages have them
+OF_TWO_FACTOR = "auth-username"  # whose form is a step of a wizard
 
 
-def doors(request: HttpRequest) -> Iterator[LoginDoor]:
-    """The door for whoever tries: a known device, or an address from which the account has lately logged in; or a stranger."""
-    gate, name = site_gate(), _basic(request) or next(filter(None, (field(request, each) for each in NAMES)), None)
-    if gate is None or name is None:
-        return
-    attempt = gate.attempt(request, name.strip())
-    if not attempt.device and attempt.is_trusted():
-        attempt.device = attempt.address
-    attempt.concern()
-    yield LoginDoor(KNOWN if attempt.device else STRANGERS)
+def doors(request: HttpRequest) -> Iterator[Door]:
+    """The door that would decide for whoever tries, for each account that the name may mean."""
+    names = (field(request, each) for each in (*name_fields(), OF_TWO_FACTOR))
+    gate, name = site_gate(), _basic(request) or next(filter(None, names), None)
+    if gate is not None and name is not None:
+        for attempt in gate.make_attempts(request, name.strip()):
+            yield run(decided(attempt, current.rulebook(), request, "peek")).passage.door
 
 
 def _basic(request: HttpRequest) -> str | None:

@@ -1,6 +1,6 @@
 """The gate: the first of ``AUTHENTICATION_BACKENDS``. It lets an attempt pass on to the others, or refuses it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, final
 
@@ -25,11 +25,14 @@ from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.identity.typed_values import normalised
 from ratewindow.request import refusal
 from ratewindow.request.decide import Steps, arun, run
+from ratewindow.request.doors import has_middleware
 from ratewindow.request.guard import Passage
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 
-LONGEST_NAME = 254  # characters, as of an e-mail address: no account has a longer one
+LONGEST_ADDRESS = 254  # characters of an e-mail address
+MOST_ACCOUNTS = 4  # of one name; one that more share is counted as if it had none
+MOST_ATTEMPTS = 100  # in one request; more are wrong
 AS_WRONG = 401  # the status of a rule whose refusals look like a wrong password
 
 Credentials = Mapping[str, Any]
@@ -38,8 +41,8 @@ Credentials = Mapping[str, Any]
 class LoginGate:
     """Counts each password that is tried, by the rules that apply to logins, before another backend checks it.
 
-    It identifies nobody: place it before all backends that do. A subclass overrides `find_account` alone, to say what else a name
-    is. It has no ``get_user``, so that no session is one of the gate's.
+    It identifies nobody: place it before all backends that do. A subclass overrides `find_accounts` alone, to say whom else a
+    name means. It has no ``get_user``, so that no session is one of the gate's.
     """
 
     def __init__(self) -> None:
@@ -60,26 +63,30 @@ class LoginGate:
         if (tried := _without_password(credentials)) is not None:
             await arun(self._admit(request, tried))
 
-    def find_account(self, name: str) -> Any:
-        """The account that is meant by what somebody has typed as a name, or None: by the field with which users log in, else by
-        the e-mail address. One query, whether there is such an account or not."""
+    def find_accounts(self, name: str) -> Sequence[Any]:
+        """The accounts that may be meant by what somebody has typed as a name: those with it as the field by which users log in,
+        or as the e-mail address. One query, whether there are any or not.
+
+        `name` has no spaces around it, and is at least one character. This may run in another thread than the view. A ValueError
+        or ValidationError, of a field that takes no such text, means that there are none."""
         model: Any = get_user_model()
-        field = model.USERNAME_FIELD
-        where, email = Q(**{field: name}), getattr(model, "get_email_field_name", str)()
+        where, email = Q(**{model.USERNAME_FIELD: name}), getattr(model, "get_email_field_name", str)()
         if "@" in name and email in {each.name for each in model._meta.fields}:
             where |= Q(**{f"{email}__in": {name, name.lower(), BaseUserManager.normalize_email(name)}})
-        # All of them: to stop at the first would tell by time that it is there.
-        found = list(model._default_manager.filter(where).order_by("pk"))
-        return next((user for user in found if getattr(user, field) == name), found[0] if found else None)
+        return [*model._default_manager.filter(where)]
 
-    def attempt(self, request: HttpRequest, typed: str) -> Attempt:
-        """Who tries in this request, by the name that was typed and the cookie of known devices."""
-        user = None
-        if 0 < len(typed) <= LONGEST_NAME and "\0" not in typed:
-            with suppress(ValueError, ValidationError):  # of a field that takes no such text, such as a number
-                user = self.find_account(typed)
-        name = normalised(typed if user is None else user.get_username())
-        return Attempt(request, name, devices.device_of(devices.known(request), name, user), user and user.pk)
+    @final
+    def make_attempts(self, request: HttpRequest, typed: str) -> Sequence[Attempt]:
+        """Who tries in this request, by the name that was typed and the cookie of known devices: at each account that the name
+        may mean, since the backends may check the password of any; or at a name that nobody has."""
+        accounts: Sequence[Any] = ()
+        if 0 < len(typed) <= _longest_name() and "\0" not in typed:
+            with suppress(ValueError, ValidationError):
+                accounts = self.find_accounts(typed)
+        if not 0 < len(accounts) <= MOST_ACCOUNTS:
+            return [Attempt(request, normalised(typed), "")]
+        known = devices.entries_of(request)
+        return [Attempt(request, _name_of(user), devices.device_of(known, user), user) for user in accounts]
 
     def _admit(self, request: Any, credentials: Credentials) -> Steps[None]:
         around = attempts.request_of(request)
@@ -88,13 +95,16 @@ class LoginGate:
         book: Rulebook = yield current.rulebook, current.arulebook
         if not any(kind in book.of_rooms for kind in (EVERY, STRANGERS, KNOWN)):
             return
-        names = _typed(credentials)
+        tried: dict[str, Attempt] = {}
+        for typed in _typed(credentials):
+            found = yield self.make_attempts, sync_to_async(self.make_attempts), around, typed
+            tried = {each.name: each for each in found} | tried
+        if len(attempts.noted(around)) + len(tried) > MOST_ATTEMPTS:
+            raise PermissionDenied
         passed: list[Attempt] = []
-        for name in names:
-            attempt = yield self.attempt, sync_to_async(self.attempt), around, name
-            attempt.is_sure = len(names) == 1
+        for attempt in tried.values():
             attempts.note(attempt)
-            passage, decision = yield from decided(attempt, book, around)
+            passage, decision, _ = yield from decided(attempt, book, around)
             try:
                 if decision.allowed:
                     attempt.passed(passage.visit, decision)
@@ -104,15 +114,27 @@ class LoginGate:
             finally:
                 passage.leave()
             if passage.refusal is not None:
+                for each in passed:
+                    each.counts = False  # their passwords are not checked
                 yield from _refuse(passage, attempt)
         attempts.end_forgiving(around)
-        attempts.wait(around, credentials, passed)
+        attempts.keep(around, credentials, passed)
+
+
+def _longest_name() -> int:
+    model: Any = get_user_model()
+    return max(LONGEST_ADDRESS, model._meta.get_field(model.USERNAME_FIELD).max_length or 0)
+
+
+def _name_of(user: Any) -> str:
+    return normalised(str(user.get_username()))
 
 
 @sensitive_variables("credentials", "password")
 def _without_password(credentials: Credentials) -> Credentials | None:
-    """What is given beside the password; None if there is none, so that nothing is guessed. PermissionDenied if nobody could have
-    such a name or password: half of a surrogate pair, which JSON can bring, and on which backends fail."""
+    """What is given, with an empty password, so that it is not kept; None if there is none, so that nothing is guessed.
+    PermissionDenied if nobody could have such a name or password: half of a surrogate pair, which JSON can bring, and on which
+    backends fail."""
     password = credentials.get("password")
     if password is None:
         return None
@@ -124,16 +146,22 @@ def _without_password(credentials: Credentials) -> Credentials | None:
     return {**credentials, "password": ""}
 
 
+def name_fields() -> Sequence[str]:
+    """The usual fields of credentials that name an account."""
+    return get_user_model().USERNAME_FIELD, "username", "email", "login"
+
+
 def _typed(credentials: Credentials) -> list[str]:
     """The name that is tried; each, where several of the usual fields are given, of which the backend may use any. Without one of
     these it is all that is given beside the password, together."""
-    usual = _texts(credentials, (get_user_model().USERNAME_FIELD, "username", "email", "login"))
+    usual = _texts(credentials, name_fields())
     return usual or [" ".join(_texts(credentials, [field for field in credentials if field != "password"]))]
 
 
 def _texts(credentials: Credentials, fields: Iterable[str]) -> list[str]:
     values = (credentials.get(field) for field in fields)
-    return [*dict.fromkeys(text for value in values if isinstance(value, str | int) and (text := str(value).strip()))]
+    texts = (value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in values if value is not None)
+    return [*dict.fromkeys(text.strip() for text in texts if text.strip())]
 
 
 def _refuse(passage: Passage, attempt: Attempt) -> Steps[None]:
@@ -150,8 +178,7 @@ def _refuse(passage: Passage, attempt: Attempt) -> Steps[None]:
 
 def _is_answered(passage: Passage) -> bool:
     """Whether our middleware would answer an exception: it must stand around the request, which must have reached its view."""
-    has_middleware = any(name.endswith("RateWindowMiddleware") for name in settings.MIDDLEWARE or ())
-    return has_middleware and not passage.outermost and passage.request.resolver_match is not None
+    return has_middleware() and not passage.outermost and passage.request.resolver_match is not None
 
 
 def site_gate() -> LoginGate | None:
@@ -171,18 +198,31 @@ def _gate_at(path: str) -> type[LoginGate] | None:
     return None
 
 
-class _SoleBackend:
-    """A user's ``backend``, until it is set: the only one beside the gate. Django's ``login()`` asks for it, unless there is one
-    backend alone: the gate must not make it ask."""
+class _Backend:
+    """A user's ``backend``, which Django sets once its password was right: so the gate learns of it, whatever the way in.
+
+    Until it is set it is the only one beside the gate. Django's ``login()`` asks for it, unless there is one backend alone: the
+    gate must not make it ask.
+    """
 
     def __get__(self, user: Any, model: Any = None) -> str:
+        if user is not None and "backend" in vars(user):
+            return str(vars(user)["backend"])
         others = [path for path in settings.AUTHENTICATION_BACKENDS if not is_gate(path)]
         if len(others) != 1:
             raise AttributeError("backend")
         return others[0]
 
+    def __set__(self, user: Any, path: str) -> None:
+        vars(user)["backend"] = path
+        attempts.succeed(user)
 
-def let_users_have_a_backend() -> None:
+    def __delete__(self, user: Any) -> None:
+        vars(user).pop("backend", None)
+
+
+def watch_backends() -> None:
+    """Let all users have such a ``backend``; called once, when Django starts."""
     model: Any = get_user_model()
     if "backend" not in vars(model):
-        model.backend = _SoleBackend()
+        model.backend = _Backend()

@@ -5,13 +5,13 @@ or by a decorator.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from django.http import HttpRequest
 
 from ratewindow.contrib.logins.targets import CHANGES, CODES, RESETS, SIGN_UPS
-from ratewindow.contrib.logins.views import remembered
 from ratewindow.identity.custom_keys import place_of
 from ratewindow.identity.request_attributes import match_of
 from ratewindow.rules.path_variants import view_name
@@ -51,7 +51,8 @@ _VIEWS = {
         "dj_rest_auth.views.PasswordChangeView",
         "django.contrib.admin.sites.AdminSite.password_change",
         "django.contrib.auth.views.PasswordChangeView",
-        "djoser.views.UserViewSet.me",
+        "djoser.views.UserViewSet.destroy",
+        "djoser.views.UserViewSet.me.delete",
         "djoser.views.UserViewSet.set_password",
         "djoser.views.UserViewSet.set_username",
         "wagtail.admin.views.account.AccountView",
@@ -59,11 +60,14 @@ _VIEWS = {
 }
 _NAMES = {RESETS: login_routes.RESET_NAME, SIGN_UPS: login_routes.SIGN_UP_NAME, CODES: login_routes.CODE_NAME}
 _NAMES[CHANGES] = re.compile(r"(\w+_)?(password[-_]?change|change[-_]?password|re[-_]?auth(enticate)?)", re.IGNORECASE)
+_TWO_FACTOR = "two_factor.views.core.LoginView"
 _MARK = "_ratewindow_step"
 
 
 def step(kind: str) -> Callable[[View], View]:
-    """Count a view of the site's own as a step of this kind: ``resets``, ``sign_ups``, ``codes`` or ``changes``."""
+    """Count a view of the site's own as a step of this kind: ``resets``, ``sign_ups``, ``codes`` or ``changes``.
+
+    A view may be a function, a class, or a method of a class that answers. Raises ValueError."""
     if kind not in _VIEWS:
         raise ValueError(f"{kind!r} is no kind of step: write {', '.join(_VIEWS)}")
 
@@ -79,23 +83,52 @@ def is_step(kind: str, request: HttpRequest) -> bool:
     if request.method in ("GET", "HEAD", "OPTIONS"):
         return False
     match = match_of(request)
-    if match is None:
+    if match is None or kind not in kinds_of(match.func, (request.method or "").lower(), match.url_name or "", match.route):
         return False
-    action = (getattr(match.func, "actions", None) or {}).get((request.method or "").lower(), "")
-    return kind in kinds_of(match.func, action, match.url_name or "", match.route)
+    return kind != CODES or not (_is_wizard(match.func) and _sends_password(request))
 
 
-@remembered
-def kinds_of(view: Any, action: str, name: str, route: str) -> frozenset[str]:
-    """The kinds of a view; `action` is that of a view set of REST framework."""
-    shown = class_behind(view)
-    lineage = shown[0].__mro__[:-1] if shown else ()
-    if marked := next((vars(each)[_MARK] for each in (view, *lineage) if _MARK in getattr(each, "__dict__", {})), None):
+def kinds_of(view: Any, method: str, name: str, route: str) -> frozenset[str]:
+    """The kinds of a view, for a method in lower case."""
+    try:
+        return _remembered_kinds_of(view, method, name, route)
+    except TypeError:  # an object without a hash
+        return _kinds_of(view, method, name, route)
+
+
+def _kinds_of(view: Any, method: str, name: str, route: str) -> frozenset[str]:
+    action = (getattr(view, "actions", None) or {}).get(method, "")
+    lineage = _lineage(view)
+    handlers = (vars(each).get(action or method) for each in lineage)
+    marks = (vars(each)[_MARK] for each in (view, *lineage, *handlers) if _MARK in getattr(each, "__dict__", {}))
+    if marked := next(marks, None):
         return frozenset([marked])
-    places = {login_routes.public(place) for place in (view_name(view), *map(place_of, lineage))}
-    places |= {f"{place}.{action}" for place in places if action}
+    places = _places(view)
+    places |= {f"{place}.{action}{end}" for place in places if action for end in ("", f".{method}")}
     found = {kind for kind, views in _VIEWS.items() if not places.isdisjoint(views)}
     if not found and not any(place.startswith(login_routes.PACKAGES) for place in places):
         last = route.rstrip("/$").rpartition("/")[2]
         found = {kind for kind, names in _NAMES.items() if names.fullmatch(name) or names.fullmatch(last)}
     return frozenset(found)
+
+
+_remembered_kinds_of = lru_cache(maxsize=1024)(_kinds_of)
+
+
+def _lineage(view: Any) -> Sequence[type]:
+    shown = class_behind(view)
+    return shown[0].__mro__[:-1] if shown else ()
+
+
+def _places(view: Any) -> set[str]:
+    return {login_routes.public(place) for place in (view_name(view), *map(place_of, _lineage(view)))}
+
+
+def _is_wizard(view: Any) -> bool:
+    return _TWO_FACTOR in _places(view)
+
+
+def _sends_password(request: HttpRequest) -> bool:
+    """Whether it is the first step of two-factor's wizard, which the gate counts."""
+    steps = [value for name, value in request.POST.items() if name.endswith("-current_step")]
+    return bool(steps) and all(value == "auth" for value in steps)

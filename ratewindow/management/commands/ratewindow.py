@@ -2,7 +2,7 @@
 
 from functools import partial
 from pkgutil import resolve_name
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser, no_translations
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         for room in (room for room, is_installed in rooms.known() if not is_installed):
             for name in room.subcommands:
                 parser_of_absent = subparsers.add_parser(name, help=f"needs {room.name}")
-                parser_of_absent.parse_known_args = partial(_say_how_to_install, room.name, parser_of_absent)  # type: ignore[method-assign]
+                parser_of_absent.parse_known_args = partial(_say_how_to_install, room.name, parser_of_absent)  # type: ignore[method-assign, assignment]
 
     @no_translations
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
@@ -58,7 +58,7 @@ class Command(BaseCommand):
                 raise CommandError(in_escapes(f"{error}{hint}")) from None
 
 
-def _say_how_to_install(room: str, parser: CommandParser, *_: Any) -> NoReturn:
+def _say_how_to_install(room: str, parser: CommandParser, *_: Any) -> None:
     parser.error(f'this needs one more app. Write in settings.py: INSTALLED_APPS += ["{room}"]')
 
 

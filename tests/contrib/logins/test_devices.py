@@ -3,17 +3,14 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.views import PasswordChangeView
 from django.core import signing
 from django.test import Client, override_settings
-from django.urls import path
 
+from ratewindow.contrib.logins import devices
 from ratewindow.contrib.logins.devices import COOKIE, SALT
 from ratewindow.models import RateRule
 from ratewindow.rulebook import reading
-from testproject.urls import urlpatterns
 from tests.contrib.logins.support.trying import PASSWORD, device, login, spend
-from tests.support.urlconfs import site
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,16 +65,72 @@ def test_after_a_change_of_the_password_it_is_a_strangers(checked: list[str], an
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "x" * 10_000, "e30:1xXFgc:forged", "\x00"])
-def test_a_forged_cookie_is_a_strangers(checked: list[str], ann: Any, cookie: str) -> None:
+def test_what_is_no_cookie_of_ours_is_a_strangers(checked: list[str], ann: Any, cookie: str) -> None:
     spend()
     browser = Client()
     browser.cookies[COOKIE] = cookie
     assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 429
 
 
-def test_what_was_signed_for_something_else_is_a_strangers(checked: list[str], ann: Any) -> None:
+def test_a_forged_cookie_is_a_strangers(checked: list[str], ann: Any) -> None:
+    """All that a cookie says, signed by another key or for another use."""
+    browser = device()
+    says = signing.loads(browser.cookies[COOKIE].value, salt=SALT)
     spend()
-    for signed in ([1], {"x": 1}, {"x": ["y"]}, None):
+    for forged in (signing.dumps(says, salt=SALT, key="another"), signing.dumps(says, salt="another")):
+        browser.cookies[COOKIE] = forged
+        assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 429
+    browser.cookies[COOKIE] = signing.dumps(says, salt=SALT)
+    assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 302
+
+
+def test_a_login_as_somebody_else_renews_no_other_entry(
+    checked: list[str], ann: Any, django_user_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copied cookie would else hold for ever."""
+    django_user_model.objects.create_user("mallory", password=PASSWORD)
+    browser = device()
+    today = devices._today()
+    for days in (100, 181):
+        monkeypatch.setattr(devices, "_today", lambda days=days: today + days)
+        login("mallory", PASSWORD, "192.0.2.1", browser)
+        del browser.cookies["sessionid"]
+    spend()
+    spend("mallory")
+    assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 429
+    assert login("mallory", PASSWORD, "192.0.2.2", browser).status_code == 302
+
+
+def test_the_ninth_account_takes_the_place_of_the_first(checked: list[str], ann: Any, django_user_model: Any) -> None:
+    browser = device()
+    for number in range(8):
+        django_user_model.objects.create_user(f"n{number}", password=PASSWORD)
+        login(f"n{number}", PASSWORD, "192.0.2.1", browser)
+    spend()
+    spend("n0")
+    assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 429
+    assert login("n0", PASSWORD, "192.0.2.2", browser).status_code == 302
+
+
+def test_an_account_that_is_renamed_keeps_its_devices(checked: list[str], ann: Any) -> None:
+    browser = device()
+    ann.username = "anna"
+    ann.save()
+    spend("anna")
+    assert login("anna", PASSWORD, "192.0.2.2", browser).status_code == 302
+
+
+def test_a_form_of_another_site_replaces_no_cookie(checked: list[str], ann: Any, django_user_model: Any) -> None:
+    """A browser sends such a form without the cookie, and would take what is answered in its place."""
+    django_user_model.objects.create_user("mallory", password=PASSWORD)
+    sent = Client(headers={"Sec-Fetch-Site": "cross-site"})
+    assert login("mallory", PASSWORD, "192.0.2.3", sent).status_code == 302
+    assert COOKIE not in sent.cookies
+
+
+def test_what_is_signed_but_no_list_of_accounts_is_a_strangers(checked: list[str], ann: Any) -> None:
+    spend()
+    for signed in ([1], {"x": 1}, {"x": ["y"]}, {"x": ["y", "z"]}, {"x": ["y", "z", "w"]}, None):
         browser = Client()
         browser.cookies[COOKIE] = signing.dumps(signed, salt=SALT)
         assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 429
@@ -86,7 +139,7 @@ def test_what_was_signed_for_something_else_is_a_strangers(checked: list[str], a
 def test_an_old_cookie_is_a_strangers(checked: list[str], ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = device()
     spend()
-    monkeypatch.setattr("ratewindow.contrib.logins.devices.AGE_S", -1)
+    monkeypatch.setattr("ratewindow.contrib.logins.devices.AGE_DAYS", -1)
     assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 429
 
 
@@ -98,28 +151,6 @@ def test_a_device_that_has_used_up_its_limit_is_a_stranger(checked: list[str], a
     for _ in range(30):
         login("ann", "x", "192.0.2.2", browser)
     assert len(checked) == 10
-
-
-def test_who_changes_the_password_at_a_known_device_keeps_it_known(checked: list[str], ann: Any) -> None:
-    change = PasswordChangeView.as_view(template_name="demo/login.html", success_url="/login/")
-    with site(path("change/", change), *urlpatterns):
-        browser, other = Client(), device()
-        login("ann", PASSWORD, "192.0.2.1", browser)
-        sent = {"old_password": PASSWORD, "new_password1": "a-new-one-2026", "new_password2": "a-new-one-2026"}
-        assert browser.post("/change/", sent).status_code == 302
-        del browser.cookies["sessionid"]
-        spend(password="a-new-one-2026")
-        assert login("ann", "a-new-one-2026", "192.0.2.2", browser).status_code == 302
-        assert login("ann", "a-new-one-2026", "192.0.2.2", other).status_code == 429
-
-
-def test_a_session_alone_makes_no_device_known(checked: list[str], ann: Any) -> None:
-    """As a stolen one: the form that is shown again says nothing of who has filled it in."""
-    with site(path("change/", PasswordChangeView.as_view(template_name="demo/login.html")), *urlpatterns):
-        browser = Client()
-        browser.force_login(ann)
-        browser.post("/change/", {"old_password": "x"})
-        assert COOKIE not in browser.cookies
 
 
 def test_who_has_used_up_both_is_told_the_shorter_wait(checked: list[str], ann: Any) -> None:

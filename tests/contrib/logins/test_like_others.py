@@ -1,6 +1,7 @@
 """What django-axes and django-device-cookies try of themselves, tried here. docs/evidence/logins.md says why answers differ."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -372,8 +373,8 @@ class AnyCase(ModelBackend):
 
 
 class AnyCaseGate(LoginGate):
-    def find_account(self, name: str) -> Any:
-        return super().find_account(name) or get_user_model().objects.filter(username__iexact=name).first()
+    def find_accounts(self, name: str) -> Sequence[Any]:
+        return super().find_accounts(name) or [*get_user_model().objects.filter(username__iexact=name)]
 
 
 @pytest.mark.parametrize(
@@ -383,7 +384,7 @@ class AnyCaseGate(LoginGate):
 def test_a_device_is_known_by_each_name_that_the_gate_knows(
     checked: list[str], ann: Any, gate: str, name: str, then: int
 ) -> None:
-    """So a site whose backend ignores case tells the gate, by `find_account`."""
+    """So a site whose backend ignores case tells the gate, by `find_accounts`."""
     with override_settings(AUTHENTICATION_BACKENDS=[gate, f"{__name__}.AnyCase"]):
         browser = device()
         spend()

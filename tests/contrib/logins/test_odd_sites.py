@@ -22,10 +22,11 @@ from django.views.debug import SafeExceptionReporterFilter
 from ratewindow import RateLimited, ratelimit
 from ratewindow.contrib.logins.devices import COOKIE
 from ratewindow.contrib.logins.gate import LoginGate, site_gate
+from ratewindow.middleware import RateWindowMiddleware
 from ratewindow.models import RateRule
 from ratewindow.rulebook import reading
 from testproject.urls import urlpatterns
-from tests.contrib.logins.support.trying import BACKENDS, PASSWORD, login, spend, stranger
+from tests.contrib.logins.support.trying import BACKENDS, PASSWORD, device, login, spend, stranger
 from tests.support.urlconfs import site
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -162,11 +163,44 @@ def test_a_signal_without_a_request_or_with_a_user_who_has_no_password(checked: 
     assert answer.status_code == 200 and COOKIE not in answer.cookies
 
 
-def test_a_name_that_is_no_text_and_a_model_without_an_address(monkeypatch: pytest.MonkeyPatch, ann: Any) -> None:
-    model = get_user_model()
-    monkeypatch.setattr(model, "get_email_field_name", lambda: "mail")
-    assert LoginGate().find_account("ann@example.com") is None
-    assert LoginGate().find_account("ann") == ann
+def test_a_model_without_an_address(monkeypatch: pytest.MonkeyPatch, ann: Any) -> None:
+    monkeypatch.setattr(get_user_model(), "get_email_field_name", lambda: "mail")
+    assert LoginGate().find_accounts("ann@example.com") == []
+    assert LoginGate().find_accounts("ann") == [ann]
+
+
+def test_a_name_that_is_no_text_in_the_database(checked: list[str], ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a number or a UUID."""
+    monkeypatch.setattr(get_user_model(), "get_username", lambda user: 4711)
+    browser = device()
+    assert [login("ann", "x", stranger(number)).status_code for number in range(6)] == [200] * 5 + [429]
+    assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 302
+
+
+class Phone:
+    """As the field of a form makes it of what is typed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ByText(ModelBackend):
+    def authenticate(self, request: Any, username: Any = None, password: Any = None, **others: Any) -> Any:
+        text = username.decode() if isinstance(username, bytes) else str(username)
+        return super().authenticate(request, username=text, password=password)
+
+
+@pytest.mark.parametrize("form", [Phone, str.encode])
+def test_a_name_that_is_no_text_when_it_is_tried(checked: list[str], ann: Any, form: Callable[[str], Any]) -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(status=200 if authenticate(request, username=form("ann"), password="x") else 401)
+
+    with override_settings(AUTHENTICATION_BACKENDS=[BACKENDS[0], f"{__name__}.ByText"]):
+        assert statuses(view, 9) == [401] * 5 + [429] * 4
+        assert login("ann", PASSWORD, stranger(50)).status_code == 429
 
 
 def test_a_request_within_a_request(checked: list[str], ann: Any) -> None:
@@ -192,7 +226,7 @@ def test_the_password_is_in_no_error_report(checked: list[str], ann: Any, monkey
     def find(self: Any, name: str) -> Any:
         raise KeyError("broken")
 
-    monkeypatch.setattr(LoginGate, "find_account", find)
+    monkeypatch.setattr(LoginGate, "find_accounts", find)
     try:
         LoginGate().authenticate(HttpRequest(), username="ann", password="hunter2-secret")
     except KeyError as error:
@@ -221,15 +255,29 @@ def test_a_sign_up_names_the_backend_that_the_settings_have_now(ann: Any) -> Non
         assert not hasattr(get_user_model()(), "backend")
 
 
-def test_two_logins_in_one_request_trust_what_is_sure(checked: list[str], ann: Any) -> None:
+def test_of_two_logins_in_one_request_the_right_one_is_trusted(checked: list[str], ann: Any, django_user_model: Any) -> None:
     def view(request: HttpRequest) -> HttpResponse:
         authenticate(request, username="ann", password=PASSWORD)
         authenticate(request, username="bob", password="x")
         return HttpResponse()
 
+    django_user_model.objects.create_user("bob", password=PASSWORD)
     statuses(view, 1)
     spend()
-    assert login("ann", PASSWORD, stranger(0)).status_code == 429
+    spend("bob")
+    assert login("ann", PASSWORD, stranger(0)).status_code == 302
+    assert login("bob", PASSWORD, stranger(0)).status_code == 429
+
+
+def test_a_middleware_of_the_sites_own_that_is_a_subclass(checked: list[str], ann: Any) -> None:
+    ours = "ratewindow.middleware.RateWindowMiddleware"
+    with override_settings(MIDDLEWARE=[f"{__name__}.Limits" if each == ours else each for each in settings.MIDDLEWARE]):
+        assert not [each for each in run_checks() if each.id in ("ratewindow.E013", "ratewindow.W007")]
+        assert statuses(own, 6) == [401] * 5 + [429]
+
+
+class Limits(RateWindowMiddleware):
+    pass
 
 
 def test_a_gate_without_its_app_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

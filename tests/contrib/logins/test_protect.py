@@ -1,11 +1,14 @@
 """`manage.py ratewindow protect`, and the ready rules that it adds."""
 
+from typing import Any
+
 import pytest
 from django.conf import settings
 from django.contrib.auth import views
 from django.http import HttpRequest, HttpResponse
 from django.test import override_settings
 from django.urls import path
+from django.utils import translation
 
 from ratewindow.contrib.logins import step
 from ratewindow.limiter.rates import parse_rates
@@ -65,8 +68,25 @@ def test_it_leaves_what_people_have_edited() -> None:
     RateRule.objects.filter(name="sign-up").update(mode="off")
     told = run("protect", "--enforce")
     assert (modes()["login.network"], modes()["sign-up"], modes()["login.name"]) == ("shadow", "off", "enforce")
-    assert told.endswith("Not enforced: login.network, sign-up.")
-    assert run("protect", "--enforce") == "Nothing to add.\nNot enforced: login.network, sign-up."
+    left = "Not enforced, since they were edited: enforce them in the admin: login.network, sign-up."
+    assert told.endswith(left)
+    assert run("protect", "--enforce") == f"Nothing to add.\n{left}"
+
+
+@pytest.mark.parametrize("edit", [{"message": "no"}, {"methods": "POST"}, {"response_status": 401}, {"penalty": "1h"}])
+def test_whatever_they_have_edited(edit: dict[str, Any]) -> None:
+    run("protect")
+    RateRule.objects.filter(name="login.name").update(**edit)
+    run("protect", "--enforce")
+    assert modes()["login.name"] == "shadow" and modes()["login.address"] == "enforce"
+
+
+def test_a_description_is_no_edit_as_it_may_be_in_another_language() -> None:
+    with translation.override("ru"):
+        run("protect")
+    RateRule.objects.filter(name="login.name").update(description="ours")
+    run("protect", "--enforce")
+    assert {*modes().values()} == {"enforce"}
 
 
 def test_a_rule_by_another_name_is_not_doubled() -> None:
@@ -83,9 +103,17 @@ def test_check_says_what_is_open_and_changes_nothing() -> None:
     run("protect")
     assert "Not limited: Logins of strangers, per login: login.name is in shadow." in wrong("protect", "--check")
     run("protect", "--enforce")
-    assert run("protect", "--check") == "Every way in that can be seen has its rules, enforced."
-    RateRule.objects.filter(name="login.name").update(enforce_percent=10)
+    said = run("protect", "--check")
+    assert said.startswith("Every way in that can be seen has its rules, enforced.\nLogins: every password")
+    assert "cannot see a view that calls check_password" in said
+    rule = RateRule.objects.filter(name="login.name")
+    rule.update(enforce_percent=10)
     assert "login.name is enforced for 10 % of clients." in wrong("protect", "--check")
+    rule.update(enforce_percent=100, methods="GET")
+    assert "login.name is for GET alone." in wrong("protect", "--check")
+    rule.update(methods="")
+    rule.get().windows.all().delete()
+    assert "login.name has no limits." in wrong("protect", "--check")
 
 
 def test_check_asks_for_steps_only_where_the_site_has_them() -> None:

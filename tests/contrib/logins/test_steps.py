@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth import views
+from django.contrib.auth import get_user_model, login as log_in, views
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
@@ -51,7 +51,7 @@ def of_another(place: str) -> Any:
     ],
 )
 def test_views_of_packages_are_known(place: str, kind: str) -> None:
-    assert kinds_of(of_another(place), "", "anything", "x/") == {kind}
+    assert kinds_of(of_another(place), "post", "anything", "x/") == {kind}
 
 
 def test_views_are_known_by_names_that_such_urls_have() -> None:
@@ -61,34 +61,42 @@ def test_views_are_known_by_names_that_such_urls_have() -> None:
         ("forgot_password", "resets"),
         ("change-password", "changes"),
     ):
-        assert kinds_of(view, "", name, "x/") == {kind}
-        assert kinds_of(view, "", "", f"accounts/{name}/") == {kind}
-    assert not kinds_of(view, "", "orders", "orders/")
+        assert kinds_of(view, "post", name, "x/") == {kind}
+        assert kinds_of(view, "post", "", f"accounts/{name}/") == {kind}
+    assert not kinds_of(view, "post", "orders", "orders/")
 
 
 def test_a_name_says_nothing_of_a_package_whose_views_are_known() -> None:
     """As of `oauth2_provider:register`, which registers a program."""
-    assert not kinds_of(of_another("oauth2_provider.views.application.ApplicationRegistration"), "", "register", "register/")
+    assert not kinds_of(of_another("oauth2_provider.views.application.ApplicationRegistration"), "post", "register", "register/")
 
 
 def test_two_views_of_one_url_name_are_two() -> None:
-    assert kinds_of(views.PasswordChangeView.as_view(), "", "account", "a/") == {"changes"}
-    assert not kinds_of(view, "", "account", "b/")
+    assert kinds_of(views.PasswordChangeView.as_view(), "post", "account", "a/") == {"changes"}
+    assert not kinds_of(view, "post", "account", "b/")
 
 
 class Users(ViewSet):
     def create(self, request: Any) -> Any:
         return HttpResponse()
 
-    def set_password(self, request: Any) -> Any:
-        return HttpResponse()
+    set_password = destroy = me = update = create
 
 
-def test_a_view_set_is_known_by_its_action() -> None:
+@pytest.mark.parametrize(
+    "method, action, kinds",
+    [
+        ("post", "set_password", {"changes"}),
+        ("post", "create", {"sign_ups"}),
+        ("delete", "destroy", {"changes"}),
+        ("delete", "me", {"changes"}),
+        ("patch", "me", set()),
+        ("put", "update", set()),
+    ],
+)
+def test_a_view_set_is_known_by_its_action(method: str, action: str, kinds: set[str]) -> None:
     base = type("UserViewSet", (Users,), {"__module__": "djoser.views", "__qualname__": "UserViewSet"})
-    assert kinds_of(base.as_view({"post": "set_password"}), "set_password", "", "x/") == {"changes"}
-    assert kinds_of(base.as_view({"post": "create"}), "create", "", "x/") == {"sign_ups"}
-    assert not kinds_of(base.as_view({"post": "update"}), "update", "", "x/")
+    assert kinds_of(base.as_view({method: action}), method, "", "x/") == kinds
 
 
 def test_one_rule_counts_all_views_of_a_kind_but_only_what_is_sent() -> None:
@@ -108,8 +116,59 @@ def test_a_decorated_view_is_of_that_kind_alone() -> None:
     class Signup(Form):
         pass
 
-    assert kinds_of(Signup.as_view(), "", "signup", "signup/") == {"changes"}
-    assert kinds_of(type("Mine", (Signup,), {}).as_view(), "", "signup", "signup/") == {"changes"}
+    assert kinds_of(Signup.as_view(), "post", "signup", "signup/") == {"changes"}
+    assert kinds_of(type("Mine", (Signup,), {}).as_view(), "post", "signup", "signup/") == {"changes"}
+
+
+def test_a_method_that_answers_is_decorated_alone() -> None:
+    class Both(View):
+        def get(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse()
+
+        @step("codes")
+        def post(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse()
+
+    class Several(ViewSet):
+        def create(self, request: Any) -> Any:
+            return HttpResponse()
+
+        @step("codes")
+        def confirm(self, request: Any) -> Any:
+            return HttpResponse()
+
+    assert [kinds_of(Both.as_view(), method, "", "x/") for method in ("post", "put")] == [{"codes"}, set()]
+    actions = [kinds_of(Several.as_view({"post": action}), "post", "", "x/") for action in ("confirm", "create")]
+    assert actions == [{"codes"}, set()]
+
+
+class Wizard(Form):
+    """That of two-factor: a password first, which the gate counts, and then a code."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if request.POST.get("token") == "right":
+            log_in(request, get_user_model().objects.get(username="ann"))
+        return HttpResponse()
+
+
+def wizard() -> Any:
+    return type("Mine", (type("LoginView", (Wizard,), {"__module__": "two_factor.views.core", "__qualname__": "LoginView"}),), {})
+
+
+def test_the_password_of_two_factor_is_no_code(checked: list[str]) -> None:
+    sent = {"login_view-current_step": "auth", "auth-username": "ann"}
+    with site(path("two/", wizard().as_view()), *urlpatterns):
+        assert {Client().post("/two/", sent).status_code for _ in range(9)} == {200}
+        both = {"a-current_step": "auth", "login_view-current_step": "token"}
+        assert [Client().post("/two/", both).status_code for _ in range(6)] == [200] * 5 + [429]
+
+
+def test_a_code_that_logs_somebody_in_uses_nothing_up(checked: list[str], ann: Any) -> None:
+    sent = {"login_view-current_step": "token", "token": "right"}
+    with site(path("two/", wizard().as_view()), *urlpatterns):
+        told = [Client().post("/two/", sent) for _ in range(9)]
+        assert {each.status_code for each in told} == {200}
+        assert [Client().post("/two/", {**sent, "token": "x"}).status_code for _ in range(6)] == [200] * 5 + [429]
 
 
 def test_an_unknown_kind_is_an_error() -> None:

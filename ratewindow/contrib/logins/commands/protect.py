@@ -26,6 +26,8 @@ HELP = (
     "Add the ready rules for logins, mails that anybody may ask for, sign-ups, one-time codes and passwords typed again: in "
     "shadow, or enforced with --enforce. Says what they cover. Rules that people have edited stay as they are."
 )
+UNCOMPARED = ("id", "name", "description", "mode_since")
+_SENDING = ("post", "put", "patch", "delete")
 UNSEEN = (
     "It cannot see a view that calls check_password, or checks a code, by itself and has no name such as otp: decorate that with "
     "ratewindow.contrib.logins.step."
@@ -45,14 +47,13 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     rows = {row.name: row for row in RateRule.objects.prefetch_related("windows")}
     if options["check"]:
         _check(ready, rows)
-        stdout.write("Every way in that can be seen has its rules, enforced.")
+        stdout.write("\n".join(["Every way in that can be seen has its rules, enforced.", *_covered(), UNSEEN]))
         return
     added, enforced = _protect(ready, rows, options["enforce"])
     if added:
         lines = [(each.name, each.rate, each.fields["applies_to"], each.fields["key"]) for each in added]
         stdout.write(table(("RULE", "LIMITS", "APPLIES TO", "PER"), lines))
-        stdout.write("\n".join(_covered()))
-        stdout.write(UNSEEN)
+        stdout.write("\n".join([*_covered(), UNSEEN]))
         names = f"{len(added)} rules" if added[1:] else "1 rule"
         stdout.write(f"Added {names}, {'enforced' if options['enforce'] else 'in shadow, where nobody is refused'}.")
     if enforced:
@@ -60,7 +61,8 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     if not added and not enforced:
         stdout.write("Nothing to add.")
     if left := [preset.used_by for preset in ready if preset.used_by in rows and rows[preset.used_by].mode != "enforce"]:
-        stdout.write(f"Not enforced: {', '.join(left)}.")
+        edited = ", since they were edited: enforce them in the admin" if options["enforce"] else ""
+        stdout.write(f"Not enforced{edited}: {', '.join(left)}.")
 
 
 def _protect(ready: Sequence[Preset], rows: dict[str, RateRule], enforce: bool) -> tuple[list[Preset], list[str]]:
@@ -78,10 +80,10 @@ def _protect(ready: Sequence[Preset], rows: dict[str, RateRule], enforce: bool) 
 
 
 def _is_as_added(rule: RateRule, preset: Preset) -> bool:
-    windows = {(window.limit, window.period_ms) for window in parse_rates(preset.rate)}
-    has = {(window.limit, window.freeze().period_ms) for window in rule.windows.all()}
-    fields = {**preset.fields, "mode": "shadow", "enforce_percent": 100}
-    return windows == has and all(getattr(rule, name) == value for name, value in fields.items())
+    windows = {window.freeze() for window in rule.windows.all()}
+    added = RateRule(name=rule.name, **{**preset.fields, "mode": "shadow"})
+    compared = (field.attname for field in RateRule._meta.concrete_fields if field.name not in UNCOMPARED)
+    return windows == {*parse_rates(preset.rate)} and all(getattr(rule, name) == getattr(added, name) for name in compared)
 
 
 def _check(ready: Sequence[Preset], rows: dict[str, RateRule]) -> None:
@@ -90,7 +92,8 @@ def _check(ready: Sequence[Preset], rows: dict[str, RateRule]) -> None:
         raise CommandError("All limits are switched off: manage.py ratewindow on, and ENABLED in the setting.")
     gaps = [*_open(ready, rows)]
     if gaps:
-        raise CommandError("\n".join([*gaps, "protect --enforce adds what is missing, and enforces what was added in shadow."]))
+        remedy = "protect --enforce adds what is missing, and enforces what was added in shadow and not edited since."
+        raise CommandError("\n".join([*gaps, remedy]))
 
 
 def _open(ready: Sequence[Preset], rows: dict[str, RateRule]) -> Iterator[str]:
@@ -105,6 +108,10 @@ def _open(ready: Sequence[Preset], rows: dict[str, RateRule]) -> Iterator[str]:
             yield f"Not limited: {what}: {rule.name} is {'in shadow' if rule.mode == 'shadow' else 'off'}."
         elif rule.enforce_percent < 100:
             yield f"Not limited: {what}: {rule.name} is enforced for {rule.enforce_percent} % of clients."
+        elif not rule.windows.all():
+            yield f"Not limited: {what}: {rule.name} has no limits."
+        elif rule.methods and "POST" not in rule.methods:
+            yield f"Not limited: {what}: {rule.name} is for {rule.methods} alone."
 
 
 def _covered() -> Iterator[str]:
@@ -118,8 +125,8 @@ def _paths(kind: str) -> list[str]:
     paths = (
         route.path
         for route in routes()
-        for action in (getattr(route.way.callback, "actions", None) or {"": ""}).values()
-        if not _has_format(route.path) and kind in kinds_of(route.way.callback, action, route.way.url_name or "", route.path)
+        for method in getattr(route.way.callback, "actions", None) or _SENDING
+        if not _has_format(route.path) and kind in kinds_of(route.way.callback, method, route.way.url_name or "", route.path)
     )
     return [*dict.fromkeys(paths)]
 
