@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from ratewindow.contrib.logins.devices import COOKIE
 from ratewindow.counting.counters import counters
 from ratewindow.models import ThrottleStat
-from tests.contrib.logins.support.trying import PASSWORD, login, stranger
+from tests.contrib.logins.support.trying import PASSWORD, device, login, stranger
 from tests.support.commands import run
 
 codes = pytest.importorskip("ratewindow.contrib.explain.codes")
@@ -36,6 +37,21 @@ def test_who_has_lately_logged_in_there_passes(checked: list[str], ann: Any) -> 
         login("ann", "x", stranger(number))
     said = run("explain", "POST", "/login/", "--ip", stranger(9), "--field", "username=ann@example.com")
     assert "PASSES" in said and "no stranger tries a password" in said
+
+
+def test_where_an_address_is_trusted_strangers_come_first(checked: list[str], ann: Any) -> None:
+    login("ann", PASSWORD, stranger(9))
+    said = run("explain", "POST", "/login/", "--ip", stranger(9), "--field", "username=ann")
+    assert "PASSES" in said and "no known device tries a password" in said
+
+
+def test_a_device_that_has_used_up_its_limit_is_explained_as_a_stranger(checked: list[str], ann: Any) -> None:
+    browser = device()
+    for _ in range(10):
+        login("ann", "x", stranger(9), browser)
+    cookie = f"Cookie: {COOKIE}={browser.cookies[COOKIE].value}"
+    said = run("explain", "POST", "/login/", "--ip", stranger(9), "--field", "username=ann", "--header", cookie)
+    assert "PASSES" in said and "no known device tries a password" in said
 
 
 def test_what_tries_no_password_does_not_match(checked: list[str], ann: Any) -> None:

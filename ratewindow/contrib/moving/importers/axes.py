@@ -23,7 +23,7 @@ _LEFT_OUT = {
     "AXES_ONLY_WHITELIST": "block * by the rule, and exempt these addresses.",
     "AXES_NEVER_LOCKOUT_GET": "a login counts whatever its method.",
     "AXES_WHITELIST_CALLABLE": "a function says who is never locked out, which no rule can call: add exemptions.",
-    "AXES_USERNAME_CALLABLE": "a function says which name is tried: override find_account in a subclass of LoginGate.",
+    "AXES_USERNAME_CALLABLE": "a function says which name is tried: override find_accounts in a subclass of LoginGate.",
     "AXES_CLIENT_IP_CALLABLE AXES_IPWARE_PROXY_COUNT AXES_IPWARE_PROXY_TRUSTED_IPS": "set TRUSTED_PROXIES of RATEWINDOW.",
     "AXES_LOCKOUT_CALLABLE AXES_LOCKOUT_TEMPLATE AXES_LOCKOUT_URL": "write handler429 in the URLconf, or a template 429.html.",
 }
