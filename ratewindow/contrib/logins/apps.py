@@ -16,7 +16,7 @@ class LoginsConfig(rooms.Room):
     name = "ratewindow.contrib.logins"
     label = "ratewindow_logins"
     verbose_name = _("Rate limits: Logins")
-    gives = "one count for every password that is tried, whatever way in"
+    gives = "one count for every password that is tried, whatever the way in"
     stores = "who logged in from which address, in Redis for a day; a cookie with who has logged in there"
     keys = {"login": _("login name tried"), "login_device": _("known device"), "network": _("network")}
     subcommands = {"protect": "ratewindow.contrib.logins.commands.protect"}

@@ -1,7 +1,8 @@
 """Attempts to log in: who is tried by whom in which request, until it is known how each ends.
 
 Django's ``authenticate()`` asks the gate before any other backend, says by a signal that all have failed, and sets ``backend`` of
-the user if one has not. An attempt of which it says neither, since a backend has raised an exception, counts as a failure.
+the user if one has not. An attempt of which it says neither, since a backend has raised an exception, counts as a failure, unless
+it logs the user in.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,50 +25,63 @@ _FORGIVEN = "_ratewindow_login_forgiven"
 
 
 class Attempt:
-    """A name that is tried in a request, and its account, if there is one. `device` is the known device that tries it, or empty;
-    an address that is trusted for the account is one."""
+    """A name that is tried in a request, and its accounts: nearly always one or none. Those of several differ in case alone.
 
-    def __init__(self, request: HttpRequest, name: str, device: str, account: Any = None) -> None:
-        self.request, self.name, self.device, self.account, self.address = request, name, device, account, ip(request)
+    `counted_as` is the known device, or the trusted address, by which it is counted; empty for a stranger. An address is trusted
+    for one account alone, or for a name without any, unless `is_shared`: by more accounts than are told apart.
+    """
+
+    def __init__(
+        self, request: HttpRequest, name: str, device: str, accounts: Sequence[Any] = (), is_shared: bool = False
+    ) -> None:
+        self.request, self.name, self.counted_as, self.accounts, self.address = request, name, device, accounts, ip(request)
         self.failures = 0  # that were counted of this name before
         self.counts = True  # unless the password was right, or none was checked
         self.user: Any = None  # once the password was right
         self.refused: Decision | None = None
         self.visit: Visit | None = None  # once it has passed
-        self.trust = trust.flag_of(account, name, self.address)
+        is_one = len(accounts) <= 1 and not is_shared
+        self.trust = trust.flag_of(accounts[0] if accounts else None, name, self.address) if is_one else None
 
     @property
     def is_at_device(self) -> bool:
-        """Whether it comes from a browser that is known; a trusted address is none."""
-        return self.device not in ("", self.address)
+        """Whether it comes from a known device; a trusted address is none."""
+        return self.counted_as not in ("", self.address)
 
     def make_current(self) -> None:
         """Let the keys of rules be about this attempt, which others may run beside."""
         _current.set(self)
 
-    def passed(self, visit: Visit, decision: Decision) -> None:
-        """Charge or refund it when it is known how it ends. What counts every attempt stays charged, whatever refuses later in
-        the request."""
+    def learn(self, decision: Decision) -> None:
+        """Learn how many failures of this name were counted before."""
+        parts = (part for part in decision.parts if part.made_by is not None and part.made_by.key == NAME_KEY)
+        self.failures = max((_used(part) for part in parts), default=self.failures)
+
+    def defer(self, visit: Visit, decision: Decision) -> None:
+        """Let it go on, and charge or refund it when it is known how it ends. What counts every attempt stays charged, whatever
+        refuses later in the request."""
         self.visit = visit
         visit.add(decision)
         for part in decision.parts:
             part.by_code = part.by_code or part.made_by.count_when is None
         count_by_answer.defer(visit, decision, self)
-        self.failures = max((_used(part) for part in decision.parts if part.made_by.key == NAME_KEY), default=0)
 
-    def succeeded(self, user: Any) -> None:
+    def mark_right(self, user: Any) -> None:
         self.counts, self.user = False, user
 
     def flag(self) -> Flag | None:
         """The key that says that the address is trusted, if it is to be set. A browser that is a known device needs no trust."""
-        return self.trust if self.user is not None and not self.is_at_device and not trust.is_fresh(self.trust) else None
+        if self.trust is None or self.user is None or self.is_at_device or trust.is_fresh(self.trust):
+            return None
+        return self.trust
 
     def flagged(self) -> None:
-        trust.note(self.trust)
+        if self.trust is not None:
+            trust.note(self.trust)
 
     def is_trusted(self) -> bool:
         """Whether the account has lately logged in from this address."""
-        return trust.is_trusted(self.trust)
+        return self.trust is not None and trust.is_trusted(self.trust)
 
 
 class Pending(NamedTuple):
@@ -84,7 +98,8 @@ _pending: ContextVar[Sequence[Pending]] = ContextVar("ratewindow_logins", defaul
 
 
 def _used(part: RuleDecision) -> int:
-    held = part.check.cost if part.check is not None and not part.check.only_looks else 0
+    is_held = part.check is not None and part.outcome == "passed" and not part.check.only_looks
+    held = part.check.cost if is_held and part.check is not None else 0
     return max((answer.window.limit - answer.remaining - held for answer in part.windows), default=0)
 
 
@@ -94,28 +109,28 @@ def keep(request: HttpRequest, credentials: Mapping[str, Any], attempts: Sequenc
     _pending.set((*others, Pending(request, credentials, attempts)))
 
 
-def failed(credentials: Mapping[str, Any]) -> Sequence[Attempt]:
+def pop_failed(credentials: Mapping[str, Any]) -> Sequence[Attempt]:
     """The attempts of the call that has just failed: the last with these credentials, of which Django hides what is secret. It
     need not be the last of all, as a backend may have asked ``authenticate()`` about others meanwhile."""
-    return _ended(each for each in reversed(_pending.get()) if _are_the_same(each.credentials, credentials))
+    return _pop(each for each in reversed(_pending.get()) if _are_the_same(each.credentials, credentials))
 
 
-def succeed(user: Any) -> None:
+def mark_right(user: Any) -> None:
     """The last call that may have been about this user has found its password right. Another account that it may have been about
-    is guessed at all the same."""
+    was guessed at all the same."""
     pending = [*reversed(_pending.get())]
     of_user = (each for each in pending if any(_is_of(attempt, user) for attempt in each.attempts))
-    unknown = (each for each in pending if [attempt.account for attempt in each.attempts] == [None])
-    for attempt in _ended(of_user) or _ended(unknown):
-        if attempt.account is None or _is_of(attempt, user):
-            attempt.succeeded(user)
+    unknown = (each for each in pending if [list(attempt.accounts) for attempt in each.attempts] == [[]])
+    for attempt in _pop(of_user) or _pop(unknown):
+        if not attempt.accounts or _is_of(attempt, user):
+            attempt.mark_right(user)
 
 
 def _is_of(attempt: Attempt, user: Any) -> bool:
-    return attempt.account is not None and attempt.account.pk == user.pk
+    return any(account.pk == user.pk for account in attempt.accounts)
 
 
-def _ended(calls: Iterator[Pending]) -> Sequence[Attempt]:
+def _pop(calls: Iterator[Pending]) -> Sequence[Attempt]:
     """The attempts of the first of these calls, which is kept no longer."""
     ended = next(calls, None)
     if ended is None:

@@ -47,9 +47,14 @@ def entries_of(request: HttpRequest) -> Entries:
     return {name: entry for name, entry in entries.items() if entry.day >= _today() - AGE_DAYS}
 
 
-def device_of(entries: Entries, user: Any) -> str:
-    """The device, if it is known to that account and the password is still the same; else empty."""
-    for key in _keys() if user is not None else ():
+def device_of(entries: Entries, accounts: Sequence[Any]) -> str:
+    """The device, if it is known to all these accounts, and their passwords are still the same; else empty."""
+    found = [_known(entries, user) for user in accounts]
+    return found[0] if found and all(found) else ""
+
+
+def _known(entries: Entries, user: Any) -> str:
+    for key in _keys():
         entry = entries.get(_tag(user, key))
         if entry is not None and secrets.compare_digest(entry.password, _password_tag(user, key)):
             return entry.device
@@ -57,8 +62,9 @@ def device_of(entries: Entries, user: Any) -> str:
 
 
 def remember(response: HttpResponseBase, request: HttpRequest, user: Any, forgets: bool = True) -> None:
-    """Make the browser a known device of this account: a new one, of which a cookie that was copied before uses nothing up. Where
-    there are many already, the one that logged in longest ago is forgotten; without `forgets` this one is not remembered."""
+    """Make the browser a known device of this account. Each time it gets a new number, so that a copied cookie cannot use up the
+    owner's limit. If the cookie is full, the account whose last login is oldest is forgotten; without `forgets`, this one is not
+    remembered."""
     if not getattr(user, "password", ""):
         return
     newest, *_ = keys = _keys()

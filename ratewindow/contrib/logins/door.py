@@ -52,19 +52,19 @@ class LoginDoor:
 
 
 class Answer(NamedTuple):
-    """What is decided for an attempt by one of these doors, and the device that it was counted by, or empty."""
+    """What is decided for an attempt by one of these doors, and what it was counted as: a device, or empty."""
 
     passage: Passage
     decision: Decision
-    device: str
+    counted_as: str
 
 
-def decided(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What = "hit") -> Steps[Answer]:
+def decide_login(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What = "hit") -> Steps[Answer]:
     """What the rules decide for whoever tries: of several refusals the one with the shortest wait. Its passage is the outermost
     where no guard stands around the request."""
-    device, ask = attempt.device, partial(_ask, attempt, book, request, what, visit.of(request).is_open)
+    device, ask = attempt.counted_as, partial(_ask, attempt, book, request, what, visit.of(request).is_open)
     refusals: list[Answer] = []
-    for each in (device, "") if device else ("",):
+    for each in dict.fromkeys((device, "")):
         answer: Answer = yield from ask(each)
         if answer.decision.allowed or answer.decision.reason not in ("limit", "penalty"):
             return answer
@@ -75,7 +75,7 @@ def decided(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What =
             return answer
         refusals.append(answer)
     best = min(refusals, key=_wait_s)
-    attempt.device = best.device
+    attempt.counted_as = best.counted_as
     return best
 
 
@@ -87,16 +87,17 @@ def _wait_s(refused: Answer) -> float:
 def _ask(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What, is_guarded: bool, device: str) -> Steps[Answer]:
     """Ask the rules for this device, or for strangers. Each attempt of a request is decided anew, by rules that may have decided
     one before."""
-    door = LoginDoor(KNOWN if device else STRANGERS, is_guarded, is_forgiven(request))
+    door = LoginDoor(KNOWN if device else STRANGERS, is_guarded=is_guarded, is_forgiven=is_forgiven(request))
     passage = Passage(request, door)
-    passage.outermost, attempt.device = not is_guarded, device
+    passage.outermost, attempt.counted_as = not is_guarded, device
     attempt.make_current()
     if not passage.prepare(book, again={key for rule in door.rules(book, request) for key in rule.decision_keys}):
         return Answer(passage, Decision(), device)
     yield _nothing, passage.load
     decision: Decision = yield decide.decide, decide.adecide, passage.question(), what
+    attempt.learn(decision)
     return Answer(passage, decision, device)
 
 
 def _nothing() -> None:
-    """In a thread identities load what they need themselves."""
+    """In a thread there is nothing to load ahead: identities query as they are read."""

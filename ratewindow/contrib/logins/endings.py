@@ -23,7 +23,7 @@ from ratewindow.request.decide import Steps, run
 from ratewindow.request.headers import retry_after_s
 from ratewindow.request.visit import Visit
 
-_OWNER = "_ratewindow_owner"  # of an account, as who makes a request has proved
+_OWNER = "_ratewindow_owner"  # the user whose account this request has proved to own
 _LOGGED_IN = "_ratewindow_logged_in"
 
 
@@ -36,14 +36,14 @@ def connect() -> None:
 
 
 def _on_failure(sender: Any, credentials: Mapping[str, Any] | None = None, **_: Any) -> None:
-    for attempt in attempts.failed(credentials or {}):
+    for attempt in attempts.pop_failed(credentials or {}):
         if attempt.visit is not None:
             run(count_by_answer.fail(attempt.visit, attempt))
 
 
 def _on_login(sender: Any, request: Any = None, user: Any = None, **_: Any) -> None:
     if user is not None and (around := attempts.request_of(request)) is not None:
-        attempts.succeed(user)  # where the user is of a model that Django does not know
+        attempts.mark_right(user)  # of another class than AUTH_USER_MODEL, whose backend the gate does not watch
         setattr(around, _OWNER, user)
         setattr(around, _LOGGED_IN, True)
 
@@ -84,12 +84,13 @@ def _refund_codes(seen: Visit) -> Steps[None]:
 
 
 def _remember(request: HttpRequest, response: HttpResponseBase) -> Steps[None]:
-    """Make the device known to whoever has proved to own an account. Another site can have a browser send a form, without the
-    cookie, which an answer would then replace; and open links."""
+    """Make the device known to whoever has proved to own an account. Another site can make a browser post a form without the
+    cookie, so such an answer sets none. It can also make it open links, so a link pushes out no other account."""
     owner, by_link = getattr(request, _OWNER, None), _owner_of_link(response)
     is_cross_site = request.headers.get("Sec-Fetch-Site") == "cross-site" and request.method == "POST"
     if (owner or by_link) is not None and not is_cross_site:
-        yield devices.remember, sync_to_async(devices.remember), response, request, owner or by_link, owner is not None
+        forgets = owner is not None
+        yield devices.remember, sync_to_async(devices.remember), response, request, owner or by_link, forgets
 
 
 def _owner_of_link(response: HttpResponseBase) -> Any:

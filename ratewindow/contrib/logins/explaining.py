@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from django.http import HttpRequest
 
-from ratewindow.contrib.logins.door import decided
+from ratewindow.contrib.logins.door import decide_login
 from ratewindow.contrib.logins.gate import name_fields, site_gate
 from ratewindow.identity.sent_fields import field
 from ratewindow.request.decide import run
@@ -21,8 +21,8 @@ def doors(request: HttpRequest) -> Iterator[Door]:
     names = (field(request, each) for each in (*name_fields(), OF_TWO_FACTOR))
     gate, name = site_gate(), _basic(request) or next(filter(None, names), None)
     if gate is not None and name is not None:
-        for attempt in gate.make_attempts(request, name.strip()):
-            yield run(decided(attempt, current.rulebook(), request, "peek")).passage.door
+        for attempt in gate.make_attempts(request, [name.strip()]):
+            yield run(decide_login(attempt, current.rulebook(), request, "peek")).passage.door
 
 
 def _basic(request: HttpRequest) -> str | None:

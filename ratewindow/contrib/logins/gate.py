@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from ratewindow import conf
 from ratewindow.contrib.logins import attempt as attempts, devices
 from ratewindow.contrib.logins.attempt import Attempt
-from ratewindow.contrib.logins.door import decided
+from ratewindow.contrib.logins.door import decide_login
 from ratewindow.contrib.logins.refused import exception_for
 from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.identity.typed_values import normalised
@@ -32,7 +32,7 @@ from ratewindow.rulebook.current import Rulebook
 
 LONGEST_ADDRESS = 254  # characters of an e-mail address
 MOST_ACCOUNTS = 4  # of one name; one that more share is counted as if it had none
-MOST_ATTEMPTS = 100  # in one request; more are wrong
+MOST_ATTEMPTS = 100  # in one request; others are answered as wrong
 AS_WRONG = 401  # the status of a rule whose refusals look like a wrong password
 
 Credentials = Mapping[str, Any]
@@ -70,23 +70,39 @@ class LoginGate:
         `name` has no spaces around it, and is at least one character. This may run in another thread than the view. A ValueError
         or ValidationError, of a field that takes no such text, means that there are none."""
         model: Any = get_user_model()
-        where, email = Q(**{model.USERNAME_FIELD: name}), getattr(model, "get_email_field_name", str)()
+        where, email = Q(**{model.USERNAME_FIELD: name}), getattr(model, "get_email_field_name", lambda: "")()
         if "@" in name and email in {each.name for each in model._meta.fields}:
             where |= Q(**{f"{email}__in": {name, name.lower(), BaseUserManager.normalize_email(name)}})
         return [*model._default_manager.filter(where)]
 
     @final
-    def make_attempts(self, request: HttpRequest, typed: str) -> Sequence[Attempt]:
-        """Who tries in this request, by the name that was typed and the cookie of known devices: at each account that the name
+    def make_attempts(self, request: HttpRequest, names: Iterable[str]) -> Sequence[Attempt]:
+        """Who tries in this request, by the names that were typed and the cookie of known devices: at each account that a name
         may mean, since the backends may check the password of any; or at a name that nobody has."""
-        accounts: Sequence[Any] = ()
-        if 0 < len(typed) <= _longest_name() and "\0" not in typed:
-            with suppress(ValueError, ValidationError):
-                accounts = self.find_accounts(typed)
-        if not 0 < len(accounts) <= MOST_ACCOUNTS:
-            return [Attempt(request, normalised(typed), "")]
+        tried: dict[str, dict[Any, Any]] = {}
+        shared: set[str] = set()
+        for typed in names:
+            found = {user.pk: user for user in self._accounts(typed)}
+            if len(found) > MOST_ACCOUNTS:
+                shared.add(normalised(typed))
+                found = {}
+            for pk, user in found.items():
+                tried.setdefault(normalised(str(user.get_username())), {})[pk] = user
+            if not found:
+                tried.setdefault(normalised(typed), {})
         known = devices.entries_of(request)
-        return [Attempt(request, _name_of(user), devices.device_of(known, user), user) for user in accounts]
+        return [
+            Attempt(request, name, devices.device_of(known, [*users.values()]), [*users.values()], name in shared)
+            for name, users in tried.items()
+        ]
+
+    def _accounts(self, typed: str) -> Sequence[Any]:
+        model: Any = get_user_model()
+        longest = max(LONGEST_ADDRESS, model._meta.get_field(model.USERNAME_FIELD).max_length or 0)
+        if 0 < len(typed) <= longest and "\0" not in typed:
+            with suppress(ValueError, ValidationError):
+                return self.find_accounts(typed)
+        return ()
 
     def _admit(self, request: Any, credentials: Credentials) -> Steps[None]:
         around = attempts.request_of(request)
@@ -95,19 +111,16 @@ class LoginGate:
         book: Rulebook = yield current.rulebook, current.arulebook
         if not any(kind in book.of_rooms for kind in (EVERY, STRANGERS, KNOWN)):
             return
-        tried: dict[str, Attempt] = {}
-        for typed in _typed(credentials):
-            found = yield self.make_attempts, sync_to_async(self.make_attempts), around, typed
-            tried = {each.name: each for each in found} | tried
+        tried = yield self.make_attempts, sync_to_async(self.make_attempts), around, _typed(credentials)
         if len(attempts.noted(around)) + len(tried) > MOST_ATTEMPTS:
             raise PermissionDenied
         passed: list[Attempt] = []
-        for attempt in tried.values():
+        for attempt in tried:
             attempts.note(attempt)
-            passage, decision, _ = yield from decided(attempt, book, around)
+            passage, decision, _ = yield from decide_login(attempt, book, around)
             try:
                 if decision.allowed:
-                    attempt.passed(passage.visit, decision)
+                    attempt.defer(passage.visit, decision)
                     passed.append(attempt)
                 else:
                     yield from passage.refuse(decision)
@@ -119,15 +132,6 @@ class LoginGate:
                 yield from _refuse(passage, attempt)
         attempts.end_forgiving(around)
         attempts.keep(around, credentials, passed)
-
-
-def _longest_name() -> int:
-    model: Any = get_user_model()
-    return max(LONGEST_ADDRESS, model._meta.get_field(model.USERNAME_FIELD).max_length or 0)
-
-
-def _name_of(user: Any) -> str:
-    return normalised(str(user.get_username()))
 
 
 @sensitive_variables("credentials", "password")
@@ -215,7 +219,7 @@ class _Backend:
 
     def __set__(self, user: Any, path: str) -> None:
         vars(user)["backend"] = path
-        attempts.succeed(user)
+        attempts.mark_right(user)
 
     def __delete__(self, user: Any) -> None:
         vars(user).pop("backend", None)

@@ -23,7 +23,7 @@ def login(request: HttpRequest) -> str | None:
 def login_device(request: HttpRequest) -> str | None:
     """The known device that tries it, with the name."""
     attempt = attempt_of(request)
-    return f"{attempt.name}/{attempt.device}" if attempt is not None and attempt.device else None
+    return f"{attempt.name}/{attempt.counted_as}" if attempt is not None and attempt.counted_as else None
 
 
 @ratekey("network", needs_user=False)

@@ -62,7 +62,7 @@ KINDS = (
         "login",
         _("Logins"),
         _(
-            "Slow down people who guess passwords, by whatever way in. Only failed logins count. Use all four: each stops what "
+            "Slow down people who guess passwords, whatever the way in. Only failed logins count. Use all four: each stops what "
             "the others let through."
         ),
         "",

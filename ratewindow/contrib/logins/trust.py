@@ -21,8 +21,8 @@ _until: dict[str, float] = {}  # by key
 
 
 def flag_of(account: Any, name: str, address: str) -> Flag:
-    """What says so in Redis: of an account, since names that differ in case alone may be two, until its password changes; else of
-    a name. The key is a digest that cannot be made without the pepper."""
+    """The key in Redis that marks the address as trusted. It names the account and its password, so that a new password ends the
+    trust; if there is no account, what was typed. It is a digest that cannot be made without the pepper."""
     whose = f"name:{name}" if account is None else f"account:{account.pk}:{getattr(account, 'password', '')}"
     tag = state_keys.client_tag.__wrapped__(joined((whose, address)))  # not remembered: clients choose names
     return Flag(f"{conf.current().key_prefix}:login:{tag}", TRUST_S * 1000)

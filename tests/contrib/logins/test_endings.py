@@ -198,7 +198,7 @@ def test_it_is_trusted_until_the_password_changes(checked: list[str], ann: Any) 
     assert login("ann", "other", HERE).status_code == 429
 
 
-def test_a_request_tries_a_hundred_names(checked: list[str]) -> None:
+def test_a_request_makes_a_hundred_attempts(checked: list[str]) -> None:
     def view(request: HttpRequest) -> HttpResponse:
         for number in range(150):
             with suppress(RateLimited):

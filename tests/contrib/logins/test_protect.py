@@ -104,7 +104,7 @@ def test_check_says_what_is_open_and_changes_nothing() -> None:
     assert "Not limited: Logins of strangers, per login: login.name is in shadow." in wrong("protect", "--check")
     run("protect", "--enforce")
     said = run("protect", "--check")
-    assert said.startswith("Every way in that can be seen has its rules, enforced.\nLogins: every password")
+    assert said.startswith("Logins: every password") and said.endswith("Every way in that can be seen has its rules, enforced.")
     assert "cannot see a view that calls check_password" in said
     rule = RateRule.objects.filter(name="login.name")
     rule.update(enforce_percent=10)
@@ -116,10 +116,18 @@ def test_check_says_what_is_open_and_changes_nothing() -> None:
     assert "login.name has no limits." in wrong("protect", "--check")
 
 
+def test_check_is_content_with_one_rule_that_holds() -> None:
+    run("protect", "--enforce")
+    RateRule.objects.define("trial", "5/h", applies_to="stranger", key="ip", count_when="login_failed")
+    assert "Every way in that can be seen has its rules" in run("protect", "--check")
+    RateRule.objects.filter(name="login.address").update(mode="off")
+    assert "per ip: login.address is off, trial is in shadow." in wrong("protect", "--check")
+
+
 def test_check_asks_for_steps_only_where_the_site_has_them() -> None:
     run("protect", "--enforce")
     RateRule.objects.filter(name="sign-up").delete()
-    assert run("protect", "--check").startswith("Every way in")
+    assert "Every way in that can be seen has its rules" in run("protect", "--check")
     with site(path("signup/", lambda request: HttpResponse(), name="signup")):
         assert "Not limited: Sign-ups, per ip: there is no rule." in wrong("protect", "--check")
 

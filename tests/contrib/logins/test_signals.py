@@ -8,7 +8,7 @@ import pytest
 from ratewindow.contrib.logins import suspicious_login
 from ratewindow.models import RateRule
 from ratewindow.rulebook import reading
-from tests.contrib.logins.support.trying import PASSWORD, device, login, stranger
+from tests.contrib.logins.support.trying import PASSWORD, device, login, spend, stranger
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,6 +52,21 @@ def test_at_a_known_device_it_is_the_owner(told: list[Any], ann: Any) -> None:
     fail(7)
     assert login("ann", PASSWORD, "192.0.2.2", browser).status_code == 302
     assert not told
+
+
+def test_from_a_trusted_address_it_is_told_too(checked: list[str], ann: Any) -> None:
+    """Whoever sits there may have guessed it: an address is no device."""
+    found: list[int] = []
+
+    def note(sender: Any, failures: int, **_: Any) -> None:
+        found.append(failures)
+
+    login("ann", PASSWORD, stranger(9))
+    spend()
+    suspicious_login.connect(note)
+    assert login("ann", PASSWORD, stranger(9)).status_code == 302
+    suspicious_login.disconnect(note)
+    assert found == [5]
 
 
 def test_a_receiver_that_fails_keeps_nobody_out(told: list[Any], ann: Any) -> None:

@@ -46,8 +46,9 @@ def run(options: dict[str, Any], stdout: Any) -> None:
     ready = [preset for group in presets.groups() if group.kind in KINDS for preset in group.found]
     rows = {row.name: row for row in RateRule.objects.prefetch_related("windows")}
     if options["check"]:
-        _check(ready, rows)
-        stdout.write("\n".join(["Every way in that can be seen has its rules, enforced.", *_covered(), UNSEEN]))
+        stdout.write("\n".join([*_covered(), UNSEEN]))
+        _check(ready, [*rows.values()])
+        stdout.write("Every way in that can be seen has its rules, enforced.")
         return
     added, enforced = _protect(ready, rows, options["enforce"])
     if added:
@@ -86,7 +87,7 @@ def _is_as_added(rule: RateRule, preset: Preset) -> bool:
     return windows == {*parse_rates(preset.rate)} and all(getattr(rule, name) == getattr(added, name) for name in compared)
 
 
-def _check(ready: Sequence[Preset], rows: dict[str, RateRule]) -> None:
+def _check(ready: Sequence[Preset], rows: Sequence[RateRule]) -> None:
     """Raise CommandError where limits are off, or a way in that the site has lacks a rule that is enforced for all."""
     if switch_off.current().off or not conf.current().enabled:
         raise CommandError("All limits are switched off: manage.py ratewindow on, and ENABLED in the setting.")
@@ -96,22 +97,25 @@ def _check(ready: Sequence[Preset], rows: dict[str, RateRule]) -> None:
         raise CommandError("\n".join([*gaps, remedy]))
 
 
-def _open(ready: Sequence[Preset], rows: dict[str, RateRule]) -> Iterator[str]:
+def _open(ready: Sequence[Preset], rows: Sequence[RateRule]) -> Iterator[str]:
     for preset in ready:
-        kind, rule = preset.fields["applies_to"], rows.get(preset.used_by)
-        what = f"{rooms.targets()[kind].label}, per {preset.fields['key']}"
+        kind, key = preset.fields["applies_to"], preset.fields["key"]
         if kind in STEPS and not _paths(kind):
             continue
-        if rule is None:
-            yield f"Not limited: {what}: there is no rule."
-        elif rule.mode != "enforce":
-            yield f"Not limited: {what}: {rule.name} is {'in shadow' if rule.mode == 'shadow' else 'off'}."
-        elif rule.enforce_percent < 100:
-            yield f"Not limited: {what}: {rule.name} is enforced for {rule.enforce_percent} % of clients."
-        elif not rule.windows.all():
-            yield f"Not limited: {what}: {rule.name} has no limits."
-        elif rule.methods and "POST" not in rule.methods:
-            yield f"Not limited: {what}: {rule.name} is for {rule.methods} alone."
+        gaps = [_gap(row) for row in rows if (row.applies_to, row.key) == (kind, key)] or ["there is no rule"]
+        if all(gaps):
+            yield f"Not limited: {rooms.targets()[kind].label}, per {key}: {', '.join(gaps)}."
+
+
+def _gap(rule: RateRule) -> str:
+    """What a rule leaves open, or empty."""
+    if rule.mode != "enforce":
+        return f"{rule.name} is {'in shadow' if rule.mode == 'shadow' else 'off'}"
+    if rule.enforce_percent < 100:
+        return f"{rule.name} is enforced for {rule.enforce_percent} % of clients"
+    if not rule.windows.all():
+        return f"{rule.name} has no limits"
+    return f"{rule.name} is for {rule.methods} alone" if rule.methods and "POST" not in rule.methods else ""
 
 
 def _covered() -> Iterator[str]:
