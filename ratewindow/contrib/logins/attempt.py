@@ -1,12 +1,13 @@
 """Attempts to log in: who is tried by whom in which request, until it is known how each ends.
 
 Django's ``authenticate()`` asks the gate before any other backend, says by a signal that all have failed, and sets ``backend`` of
-the user if one has not. An attempt of which it says neither, since a backend has raised an exception, counts as a failure, unless
-it logs the user in.
+the user if one has not. An attempt of which it says neither, since a backend has raised an exception, counts as a failure. Where
+nobody can see that ``backend`` is set, one that has not failed was right.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
@@ -22,6 +23,7 @@ NAME_KEY = "login"  # the key that counts each name that is tried
 _ATTEMPTS = "_ratewindow_logins"
 _OUTER = "_ratewindow_outer"
 _FORGIVEN = "_ratewindow_login_forgiven"
+sees_success = True  # not with a user model that has a `backend` of its own
 
 
 class Attempt:
@@ -36,7 +38,7 @@ class Attempt:
     ) -> None:
         self.request, self.name, self.counted_as, self.accounts, self.address = request, name, device, accounts, ip(request)
         self.failures = 0  # that were counted of this name before
-        self.counts = True  # unless the password was right, or none was checked
+        self.counts = sees_success  # unless the password was right, or none was checked
         self.user: Any = None  # once the password was right
         self.refused: Decision | None = None
         self.visit: Visit | None = None  # once it has passed
@@ -69,6 +71,9 @@ class Attempt:
     def mark_right(self, user: Any) -> None:
         self.counts, self.user = False, user
 
+    def mark_wrong(self) -> None:
+        self.counts, self.user = True, None
+
     def flag(self) -> Flag | None:
         """The key that says that the address is trusted, if it is to be set. A browser that is a known device needs no trust."""
         if self.trust is None or self.user is None or self.is_at_device or trust.is_fresh(self.trust):
@@ -85,7 +90,7 @@ class Attempt:
 
 
 class Pending(NamedTuple):
-    """One call of ``authenticate()`` of which the end is not known yet, with an attempt for each account that it may be about."""
+    """One call of ``authenticate()`` that has not failed yet, with an attempt for each account that it may be about."""
 
     request: HttpRequest
     credentials: Mapping[str, Any]  # with an empty password
@@ -104,39 +109,42 @@ def _used(part: RuleDecision) -> int:
 
 
 def keep(request: HttpRequest, credentials: Mapping[str, Any], attempts: Sequence[Attempt]) -> None:
-    """Keep the attempts of one call of ``authenticate()`` until it is known how that ends."""
+    """Keep the attempts of one call of ``authenticate()`` until it fails, or another request begins."""
     others = [each for each in _pending.get() if each.request is request]
     _pending.set((*others, Pending(request, credentials, attempts)))
 
 
 def pop_failed(credentials: Mapping[str, Any]) -> Sequence[Attempt]:
     """The attempts of the call that has just failed: the last with these credentials, of which Django hides what is secret. It
-    need not be the last of all, as a backend may have asked ``authenticate()`` about others meanwhile."""
-    return _pop(each for each in reversed(_pending.get()) if _are_the_same(each.credentials, credentials))
+    need not be the last of all, as a backend may have asked ``authenticate()`` about others meanwhile. A backend may also have
+    set ``backend`` of a user before it has checked the password."""
+    pending = _pending.get()
+    failed = next((each for each in reversed(pending) if _are_the_same(each.credentials, credentials)), None)
+    if failed is None:
+        return ()
+    _pending.set([each for each in pending if each is not failed])
+    wrong: Sequence[Attempt] = failed.attempts
+    for attempt in wrong:
+        attempt.mark_wrong()
+    return wrong
 
 
 def mark_right(user: Any) -> None:
     """The last call that may have been about this user has found its password right. Another account that it may have been about
     was guessed at all the same."""
-    pending = [*reversed(_pending.get())]
+    pending = [each for each in reversed(_pending.get()) if all(attempt.user is None for attempt in each.attempts)]
     of_user = (each for each in pending if any(_is_of(attempt, user) for attempt in each.attempts))
     unknown = (each for each in pending if [list(attempt.accounts) for attempt in each.attempts] == [[]])
-    for attempt in _pop(of_user) or _pop(unknown):
-        if not attempt.accounts or _is_of(attempt, user):
-            attempt.mark_right(user)
+    for call in islice(chain(of_user, unknown), 1):
+        for attempt in call.attempts:
+            if not attempt.accounts or _is_of(attempt, user):
+                attempt.mark_right(user)
 
 
 def _is_of(attempt: Attempt, user: Any) -> bool:
-    return any(account.pk == user.pk for account in attempt.accounts)
-
-
-def _pop(calls: Iterator[Pending]) -> Sequence[Attempt]:
-    """The attempts of the first of these calls, which is kept no longer."""
-    ended = next(calls, None)
-    if ended is None:
-        return ()
-    _pending.set([each for each in _pending.get() if each is not ended])
-    return ended.attempts
+    """A model may be the parent of that of users."""
+    same = (account for account in attempt.accounts if isinstance(account, type(user)) or isinstance(user, type(account)))
+    return any(account.pk == user.pk for account in same)
 
 
 def _are_the_same(given: Mapping[str, Any], told: Mapping[str, Any]) -> bool:

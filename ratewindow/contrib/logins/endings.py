@@ -14,9 +14,10 @@ from django.db.models.signals import post_save
 from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf
-from ratewindow.contrib.logins import attempt as attempts, devices
+from ratewindow.contrib.logins import attempt as attempts, devices, steps
+from ratewindow.contrib.logins.gate import is_watched
 from ratewindow.contrib.logins.signals import MANY_FAILURES, suspicious_login
-from ratewindow.contrib.logins.targets import CODES
+from ratewindow.contrib.logins.targets import CODES, RESETS
 from ratewindow.limiter.types import Decision
 from ratewindow.request import count_by_answer, refusal, visit, without_redis
 from ratewindow.request.decide import Steps, run
@@ -43,18 +44,20 @@ def _on_failure(sender: Any, credentials: Mapping[str, Any] | None = None, **_: 
 
 def _on_login(sender: Any, request: Any = None, user: Any = None, **_: Any) -> None:
     if user is not None and (around := attempts.request_of(request)) is not None:
-        attempts.mark_right(user)  # of another class than AUTH_USER_MODEL, whose backend the gate does not watch
+        if not is_watched(user):
+            attempts.mark_right(user)
         setattr(around, _OWNER, user)
         setattr(around, _LOGGED_IN, True)
 
 
-def _on_save(sender: Any, instance: Any, **_: Any) -> None:
+def _on_save(sender: Any, instance: Any, created: bool = False, **_: Any) -> None:
     """Django keeps the password that was set until it is saved. Whoever sets that of another account, such as staff, is not its
-    owner."""
-    if getattr(instance, "_password", None) is None or (around := attempts.request_of(None)) is None:
+    owner; nor is whoever signs up, or has a new password mailed: a cookie would tell whether somebody has that name."""
+    if created or getattr(instance, "_password", None) is None or (around := attempts.request_of(None)) is None:
         return
     user = getattr(around, "user", None)
-    if user is None or not user.is_authenticated or user.pk == instance.pk:
+    is_anonymous = not getattr(user, "is_authenticated", False)
+    if (is_anonymous or getattr(user, "pk", None) == instance.pk) and not steps.is_step(RESETS, around):
         setattr(around, _OWNER, instance)
 
 
@@ -68,13 +71,13 @@ def _on_answer(request: HttpRequest, response: HttpResponseBase) -> Steps[None]:
         if each.user is not None and not each.is_at_device and each.failures >= MANY_FAILURES:
             told = {"user": each.user, "request": request, "failures": each.failures}
             yield partial(suspicious_login.send_robust, **told), partial(suspicious_login.asend_robust, **told), type(each.user)
-    if getattr(request, _LOGGED_IN, False):
+    if getattr(request, _LOGGED_IN, False) and response.status_code < 400 and not any(each.user for each in tried):
         yield from _refund_codes(visit.of(request))
     yield from _remember(request, response)
 
 
 def _refund_codes(seen: Visit) -> Steps[None]:
-    """A code that logs somebody in was right, and does not count."""
+    """A code that logs somebody in, without a password, was right, and does not count."""
     parts = [part for part in seen.decision.parts if part.made_by is not None and part.made_by.applies_to == CODES]
     refunds = [each for part in parts if part.check is not None for each in part.refunds(part.check.cost, with_others=False)]
     for part in parts:

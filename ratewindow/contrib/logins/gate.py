@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from inspect import getattr_static
 from typing import Any, final
 
 from asgiref.sync import sync_to_async
@@ -214,7 +215,9 @@ class _Backend:
             return str(vars(user)["backend"])
         others = [path for path in settings.AUTHENTICATION_BACKENDS if not is_gate(path)]
         if len(others) != 1:
-            raise AttributeError("backend")
+            error: Any = AttributeError("backend")
+            error.silent_variable_failure = True  # in templates, as where nothing has that name
+            raise error
         return others[0]
 
     def __set__(self, user: Any, path: str) -> None:
@@ -226,7 +229,14 @@ class _Backend:
 
 
 def watch_backends() -> None:
-    """Let all users have such a ``backend``; called once, when Django starts."""
+    """Let all users have such a ``backend``, unless their model has its own; called once, when Django starts."""
     model: Any = get_user_model()
-    if "backend" not in vars(model):
-        model.backend = _Backend()
+    attempts.sees_success = getattr_static(model, "backend", None) is None
+    if attempts.sees_success:
+        concrete = [each for each in model.__mro__ if "_meta" in vars(each) and not each._meta.abstract]
+        concrete[-1].backend = _Backend()  # which a backend may also return, as the parent of the model
+
+
+def is_watched(user: Any) -> bool:
+    """Whether the gate learns of it when its ``backend`` is set."""
+    return isinstance(getattr_static(type(user), "backend", None), _Backend)

@@ -6,6 +6,7 @@ It imports nothing that must wait for the apps: the first rules are read while t
 from functools import partial
 
 from django.http import HttpRequest
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.rooms import Target
@@ -16,9 +17,7 @@ RESETS, SIGN_UPS, CODES, CHANGES = "resets", "sign_ups", "codes", "changes"
 
 
 def _is_step(kind: str, request: HttpRequest) -> bool:
-    from ratewindow.contrib.logins.steps import is_step
-
-    return is_step(kind, request)
+    return import_string("ratewindow.contrib.logins.steps.is_step")(kind, request)  # type: ignore[no-any-return]
 
 
 LOGINS = {

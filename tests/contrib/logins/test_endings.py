@@ -7,16 +7,17 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from django.contrib.auth import aauthenticate, authenticate
+from django.contrib.auth import aauthenticate, authenticate, get_user_model, login as log_in
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.signals import user_login_failed
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
 
 from ratewindow import RateLimited
-from ratewindow.contrib.logins import trust
+from ratewindow.contrib.logins import attempt, trust
+from ratewindow.contrib.logins.gate import watch_backends
 from ratewindow.models import RateRule
 from ratewindow.rulebook import reading
 from ratewindow.store import process_clients
@@ -107,6 +108,72 @@ def test_a_refusal_within_the_attempt_refunds_none_of_it(checked: list[str], ann
     checked.clear()
     assert {login("ann", "x", HERE).status_code for _ in range(20)} == {429}
     assert checked.count("ann") == 5
+
+
+class Eager(ModelBackend):
+    """Says whose backend it is before it has checked the password."""
+
+    def authenticate(self, request: Any, username: Any = None, password: Any = None, **others: Any) -> Any:
+        user: Any = get_user_model().objects.get(username=username)
+        user.backend = f"{__name__}.Eager"
+        return user if user.check_password(password) else None
+
+
+@override_settings(AUTHENTICATION_BACKENDS=[BACKENDS[0], f"{__name__}.Eager"])
+def test_a_backend_that_speaks_too_early(checked: list[str], ann: Any) -> None:
+    assert [login("ann", "x", stranger(number)).status_code for number in range(9)] == [200] * 5 + [429] * 4
+
+
+def test_a_login_of_somebody_else_in_the_same_request(checked: list[str], ann: Any, django_user_model: Any) -> None:
+    """It is no evidence of what a backend left open."""
+    mallory = django_user_model.objects.create_user("mallory", password="mine")
+
+    def view(request: HttpRequest) -> HttpResponse:
+        with suppress(ValueError):
+            authenticate(request, username="nobody", password="x")
+        log_in(request, mallory)
+        return HttpResponse()
+
+    with override_settings(AUTHENTICATION_BACKENDS=[BACKENDS[0], f"{__name__}.Raising"]):
+        assert statuses(view, 9) == [200] * 5 + [429] * 4
+
+
+class Customer:
+    """A user of another model."""
+
+    pk, last_login, is_active = 5, None, True
+
+    def get_username(self) -> str:
+        return "customer"
+
+    def save(self, **_: Any) -> None:
+        pass
+
+
+class ByCustomer(ModelBackend):
+    def authenticate(self, request: Any, username: Any = None, password: Any = None, **others: Any) -> Any:
+        return Customer() if password == PASSWORD else None
+
+
+@override_settings(AUTHENTICATION_BACKENDS=[BACKENDS[0], f"{__name__}.ByCustomer"])
+def test_a_user_of_another_model_is_right_once_logged_in(checked: list[str]) -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        user: Any = authenticate(request, username="customer", password=PASSWORD)
+        user_logged_in.send(type(user), request=request, user=user)
+        return HttpResponse()
+
+    assert statuses(view, 9) == [200] * 9
+
+
+def test_a_model_with_a_backend_of_its_own(checked: list[str], ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has not failed is right then, as nobody sees what Django sets."""
+    monkeypatch.delattr(get_user_model(), "backend")
+    monkeypatch.setattr(get_user_model(), "backend", BACKENDS[1], raising=False)
+    monkeypatch.setattr(attempt, "sees_success", True)
+    watch_backends()
+    assert get_user_model().backend == BACKENDS[1]
+    assert {login("ann", PASSWORD, stranger(number)).status_code for number in range(9)} == {302}
+    assert [login("bob", "x", stranger(number)).status_code for number in range(9)] == [200] * 5 + [429] * 4
 
 
 class Alias(ModelBackend):

@@ -15,6 +15,7 @@ from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
+from django.template import Context, Template
 from django.test import AsyncClient, Client, override_settings
 from django.urls import path
 from django.views.debug import SafeExceptionReporterFilter
@@ -253,6 +254,7 @@ def test_a_sign_up_names_the_backend_that_the_settings_have_now(ann: Any) -> Non
         assert request.session["_auth_user_backend"].endswith("AllowAllUsersModelBackend")
     with override_settings(AUTHENTICATION_BACKENDS=[*BACKENDS, "django.contrib.auth.backends.AllowAllUsersModelBackend"]):
         assert not hasattr(get_user_model()(), "backend")
+        assert Template("{{ user.backend }}").render(Context({"user": ann})) == ""
 
 
 def test_of_two_logins_in_one_request_the_right_one_is_trusted(checked: list[str], ann: Any, django_user_model: Any) -> None:

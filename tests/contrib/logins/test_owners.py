@@ -146,6 +146,37 @@ def test_who_sets_the_password_under_asgi(checked: list[str], ann: Any) -> None:
         assert COOKIE in browser.cookies
 
 
+def test_who_signs_up_or_has_a_new_password_mailed_is_not_told_apart(checked: list[str], ann: Any) -> None:
+    """Else the cookie would tell whether somebody has that name."""
+
+    def sign_up(request: HttpRequest) -> HttpResponse:
+        user = get_user_model()(username="new")
+        user.set_password(PASSWORD)
+        user.save()
+        return HttpResponse()
+
+    with site(path("new/", sign_up), path("set/", set_by_code, name="forgot_password"), *urlpatterns):
+        browser = Client()
+        browser.post("/new/")
+        browser.post("/set/", {"name": "ann", "code": "right"})
+        assert COOKIE not in browser.cookies
+
+
+class Key:
+    """As who asks an API by a key: no user."""
+
+
+def test_a_request_of_what_is_no_user(checked: list[str], ann: Any) -> None:
+    def view(request: Any) -> HttpResponse:
+        request.user = Key()
+        ann.set_password(OTHER)
+        ann.save()
+        return HttpResponse()
+
+    with site(path("set/", view), *urlpatterns):
+        assert Client().post("/set/").status_code == 200
+
+
 def test_staff_who_set_the_password_of_another_do_not(checked: list[str], ann: Any, admin_client: Client) -> None:
     sent = {"password1": OTHER, "password2": OTHER, "usable_password": "true"}
     assert admin_client.post(f"/admin/auth/user/{ann.pk}/password/", sent).status_code == 302

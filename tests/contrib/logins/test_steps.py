@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model, login as log_in, views
+from django.contrib.auth import authenticate, get_user_model, login as log_in, views
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
@@ -15,7 +15,7 @@ from ratewindow.contrib.logins import step
 from ratewindow.contrib.logins.steps import kinds_of
 from ratewindow.models import RateRule
 from testproject.urls import urlpatterns
-from tests.contrib.logins.support.trying import stranger
+from tests.contrib.logins.support.trying import PASSWORD, stranger
 from tests.support.urlconfs import site
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -169,6 +169,16 @@ def test_a_code_that_logs_somebody_in_uses_nothing_up(checked: list[str], ann: A
         told = [Client().post("/two/", sent) for _ in range(9)]
         assert {each.status_code for each in told} == {200}
         assert [Client().post("/two/", {**sent, "token": "x"}).status_code for _ in range(6)] == [200] * 5 + [429]
+
+
+def test_a_wrong_code_beside_a_right_password_counts(checked: list[str], ann: Any) -> None:
+    @step("codes")
+    def both(request: HttpRequest) -> HttpResponse:
+        log_in(request, authenticate(request, username="ann", password=PASSWORD))
+        return HttpResponse()
+
+    with site(path("both/", both), *urlpatterns):
+        assert [Client().post("/both/").status_code for _ in range(6)] == [200] * 5 + [429]
 
 
 def test_an_unknown_kind_is_an_error() -> None:
