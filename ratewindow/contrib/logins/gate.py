@@ -114,6 +114,7 @@ class LoginGate:
             return
         tried = yield self.make_attempts, sync_to_async(self.make_attempts), around, _typed(credentials)
         if len(attempts.noted(around)) + len(tried) > MOST_ATTEMPTS:
+            attempts.keep(around, credentials, ())
             raise PermissionDenied
         passed: list[Attempt] = []
         for attempt in tried:
@@ -130,6 +131,7 @@ class LoginGate:
             if passage.refusal is not None:
                 for each in passed:
                     each.counts = False  # their passwords are not checked
+                attempts.keep(around, credentials, ())  # Django may say that it has failed
                 yield from _refuse(passage, attempt)
         attempts.end_forgiving(around)
         attempts.keep(around, credentials, passed)

@@ -92,6 +92,20 @@ def test_a_receiver_before_ours_that_raises(checked: list[str], ann: Any) -> Non
         user_login_failed.sender_receivers_cache.clear()
 
 
+def test_a_refusal_that_looks_like_a_failure_is_none_of_an_earlier_login(checked: list[str], ann: Any) -> None:
+    RateRule.objects.filter(name="login.name").update(response_status=401)
+    RateRule.objects.define("each", "1/h", applies_to="logins", key="path", response_status=401, mode="enforce")
+    reading.reload()
+
+    def view(request: HttpRequest) -> HttpResponse:
+        right, refused = (authenticate(request, username="ann", password=PASSWORD) for _ in range(2))
+        return HttpResponse(status=200 if right and not refused else 500)
+
+    for number in range(6):
+        with site(path(f"own/{number}/", view), *urlpatterns):
+            assert Client().post(f"/own/{number}/", REMOTE_ADDR=stranger(number)).status_code == 200
+
+
 class Directory(ModelBackend):
     """Tries the name in the company's directory next."""
 
