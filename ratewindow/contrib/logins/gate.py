@@ -231,10 +231,11 @@ class _Backend:
 
 
 def watch_backends() -> None:
-    """Let all users have such a ``backend``, unless their model has its own; called once, when Django starts."""
+    """Let all users have such a ``backend``, unless their model has its own; called whenever Django has set up its apps."""
     model: Any = get_user_model()
-    attempts.sees_success = getattr_static(model, "backend", None) is None
-    if attempts.sees_success:
+    own = getattr_static(model, "backend", None)
+    attempts.sees_success = own is None or isinstance(own, _Backend)
+    if own is None:
         concrete = [each for each in model.__mro__ if "_meta" in vars(each) and not each._meta.abstract]
         concrete[-1].backend = _Backend()  # which a backend may also return, as the parent of the model
 

@@ -179,6 +179,11 @@ def test_a_user_of_another_model_is_right_once_logged_in(checked: list[str]) -> 
     assert statuses(view, 9) == [200] * 9
 
 
+def test_apps_may_be_set_up_again(checked: list[str]) -> None:
+    watch_backends()
+    assert attempt.sees_success
+
+
 def test_a_model_with_a_backend_of_its_own(checked: list[str], ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has not failed is right then, as nobody sees what Django sets."""
     monkeypatch.delattr(get_user_model(), "backend")
