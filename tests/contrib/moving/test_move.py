@@ -4,8 +4,9 @@ import sys
 
 import pytest
 from django.core.management import load_command_class
-from django.test import modify_settings, override_settings
+from django.test import override_settings
 
+from ratewindow import rooms
 from ratewindow.models import RateRule
 from tests.support.commands import run, wrong
 
@@ -42,7 +43,10 @@ def test_a_package_that_is_not_installed_is_a_message(monkeypatch: pytest.Monkey
     assert wrong("move", "drf").startswith("drf is not installed here")
 
 
-def test_a_site_without_this_app_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
-    with modify_settings(INSTALLED_APPS={"remove": ["ratewindow.contrib.moving"]}), pytest.raises(SystemExit):
+def test_a_site_without_this_app_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    known = [(room, room.name != "ratewindow.contrib.moving") for room, _ in rooms.known()]
+    monkeypatch.setattr(rooms, "known", lambda: known)
+    monkeypatch.setattr(rooms, "installed", lambda: [room for room, is_installed in known if is_installed])
+    with pytest.raises(SystemExit):
         load_command_class("ratewindow", "ratewindow").run_from_argv(["manage.py", "ratewindow", "move", "axes"])
     assert 'INSTALLED_APPS += ["ratewindow.contrib.moving"]' in capsys.readouterr().err
