@@ -49,7 +49,7 @@ def entries_of(request: HttpRequest) -> Entries:
 
 def device_of(entries: Entries, accounts: Sequence[Any]) -> str:
     """The device, if it is known to all these accounts, and their passwords are still the same; else empty."""
-    found = [_known(entries, user) for user in accounts]
+    found = [_known(entries, user) for user in accounts if entries]
     return found[0] if found and all(found) else ""
 
 
