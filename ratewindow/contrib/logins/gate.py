@@ -102,7 +102,9 @@ class LoginGate:
         longest = max(LONGEST_ADDRESS, model._meta.get_field(model.USERNAME_FIELD).max_length or 0)
         if 0 < len(typed) <= longest and "\0" not in typed:
             with suppress(ValueError, ValidationError):
-                return self.find_accounts(typed)
+                if found := self.find_accounts(typed):
+                    return found
+        model()  # which takes as long as to read an account: time must not tell whether there is one
         return ()
 
     def _admit(self, request: Any, credentials: Credentials) -> Steps[None]:
