@@ -89,6 +89,39 @@ def test_after_a_success_any_number_of_right_logins_pass_at_once(checked: list[s
     assert asyncio.run(crowd()) == [200] * 50
 
 
+@pytest.mark.parametrize("people, most", [(1, 5), (30, 20)])
+def test_at_once_from_an_address_that_is_not_trusted_no_more_right_ones_pass_than_the_limit(
+    people: int, most: int, checked: list[str], django_user_model: Any
+) -> None:
+    """The price of exactness: until a password is checked, it may be wrong."""
+    for number in range(people):
+        django_user_model.objects.create_user(f"n{number}", password=PASSWORD)
+    tried: list[HttpRequest] = []
+    everybody = asyncio.Event()
+
+    async def view(request: HttpRequest) -> HttpResponse:
+        try:
+            user = await aauthenticate(request, username=request.headers["Name"], password=PASSWORD)
+        finally:
+            tried.append(request)
+            if len(tried) == 30:
+                everybody.set()
+        await everybody.wait()
+        return HttpResponse(status=200 if user else 401)
+
+    guarded = behind_middleware(view)
+
+    async def crowd() -> list[int]:
+        tried.clear()
+        everybody.clear()
+        names = (f"n{number % people}" for number in range(30))
+        requests = (RequestFactory().post("/", REMOTE_ADDR="203.0.113.9", headers={"Name": name}) for name in names)
+        told = await asyncio.wait_for(asyncio.gather(*map(guarded, requests)), 60)
+        return sorted(each.status_code for each in told)
+
+    assert asyncio.run(crowd()) == [200] * most + [401] * (30 - most)
+
+
 def test_of_50_guesses_at_once_5_are_checked(checked: list[str], ann: Any) -> None:
     with ThreadPoolExecutor(10) as threads:
         told = [*threads.map(lambda number: login("ann", "x", stranger(number)).status_code, range(50))]
