@@ -24,8 +24,9 @@ LIMIT = 5  # guesses of one name in a minute
 LOGGED_IN = 302  # what Django's view answers then
 GUESSES = 10_000
 STRANGERS, LOGINS = 1000, 100
-ATTACKERS = 2  # clients at once while Redis fails: more would wait for a core of a small machine, not for Redis
+ATTACKERS = 4  # clients at once while Redis fails: many more would wait for each other, not for Redis
 BEFORE_S, FAILING_S = 2.0, 5.0
+LONGEST_MS = 300
 CROWDED = {
     "gunicorn": ("gunicorn", "100ms"),
     "uvicorn": ("uvicorn", "100ms"),
@@ -50,7 +51,11 @@ FAILURES = """\
 What counts are guesses that reached the hasher in the {failing:g} s from then on: each process may allow its own {limit}, and a
 Redis that has forgotten all counts {limit} more. Meanwhile the owner logs in on a known device, again and again, and nobody may
 refuse that. Times are what a client waited for an answer, also for one of the machine's {cores} cores, before the fault and from
-then on. 300 ms are aimed at; an answer that takes longer fails nothing."""
+then on: no answer may take more than {longest} ms. A process asks a Redis that hangs three times, then no more, so whoever
+queues behind others for a process waits for theirs as well. The site freezes what it has loaded (`gc.freeze`), as one of so many
+packages should: else Python looks once through 200,000 objects in the middle of a request, and that takes 150 ms by itself."""
+WHY_LATER = """\
+Why later: a machine that does something else meanwhile. The median and the longest time before the fault show it, too."""
 
 
 @dataclass(frozen=True)
@@ -167,28 +172,32 @@ def failures() -> Section:
             with new_site() as place, place.served(kind) as port:
                 found = _failure(place.redis, port, do)
             bound = LIMIT if fault == "flushed" else LIMIT * processes
+            longest_ms = max(found.after_ms)
             cells = (
                 f"{found.reached} of {found.guesses:,}",
                 f"{found.refused} of {found.logins}",
                 f"{statistics.median(found.after_ms):.0f}",
-                f"{max(found.after_ms):.0f}",
+                f"{longest_ms:.0f}",
                 f"{max(found.before_ms):.0f}",
             )
-            rows.append(_Failed(f"{fault}, {kind}", cells, bound, found.reached, found.refused))
+            rows.append(_Failed(f"{fault}, {kind}", cells, bound, found.reached, found.refused, longest_ms))
     columns = ("Redis", "reached the hasher", "owner refused", "median, ms", "longest, ms", "longest before", "at most")
-    about = FAILURES.format(attackers=ATTACKERS, before=BEFORE_S, failing=FAILING_S, limit=LIMIT, cores=os.cpu_count())
-    return Section("Redis fails under attack", about, rows, columns)
+    about = FAILURES.format(
+        attackers=ATTACKERS, before=BEFORE_S, failing=FAILING_S, limit=LIMIT, cores=os.cpu_count(), longest=LONGEST_MS
+    )
+    return Section("Redis fails under attack", about, rows, columns, WHY_LATER)
 
 
 @dataclass(frozen=True)
 class _Failed(Count):
-    """Two bars in one: no more guesses than that, and the owner gets in."""
+    """Three bars in one: no more guesses than that, the owner gets in, and nobody waits longer than promised."""
 
     refused: int = 0
+    longest_ms: float = 0.0
 
     @property
     def holds(self) -> bool:
-        return super().holds and not self.refused
+        return super().holds and not self.refused and self.longest_ms <= LONGEST_MS
 
 
 def _failure(server: Redis, port: int, fault: Callable[[Redis], None]) -> Failure:
