@@ -42,14 +42,14 @@ CHORES = (
 
 
 def start() -> None:
-    """Connect the parts; called once, when Django starts. Threads start with the first request."""
+    """Connect the parts, when Django starts; called again where a test changes INSTALLED_APPS, it adds nothing a second time.
+    Threads start with the first request."""
     background.assign((*CHORES, *(chore for room in rooms.installed() for chore in room.chores())), outage.open_breakers)
     outage.breaker.holds = without_redis.in_words
-    breaker.listen(outage.forget_failures)
-    breaker.listen(processes.add_turn)  # which also starts the probes
-    site_functions.listen(counters.note)
-    counters.observers += [room.note_refusals for room in rooms.installed()]
-    minutes.also += [also for room in rooms.installed() if (also := room.sends_also())]
+    breaker.listeners = [outage.forget_failures, processes.add_turn]  # which also starts the probes
+    site_functions.listeners = [counters.note]
+    counters.observers = [room.note_refusals for room in rooms.installed()]
+    minutes.also = [also for room in rooms.installed() if (also := room.sends_also())]
     edits.connect()
     count_by_answer.connect()
     setting_changed.connect(_follow_settings, dispatch_uid="ratewindow.process")

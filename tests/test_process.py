@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.test import override_settings
+from django.test import modify_settings, override_settings
 
 from ratewindow import background, conf, process
+from ratewindow.conf import site_functions
+from ratewindow.counting import minutes
 from ratewindow.counting.counters import counters
 from ratewindow.health import processes
 from ratewindow.limiter.types import RuleDecision
@@ -21,7 +23,7 @@ from ratewindow.models import Override, RateRule
 from ratewindow.rulebook import current, edits, reading
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
-from ratewindow.store import clients, outage, process_clients, shared_prefix, stores
+from ratewindow.store import breaker, clients, outage, process_clients, shared_prefix, stores
 from ratewindow.store.breaker import FAILURES_TO_OPEN
 from tests.support.fresh_process import reset_process
 
@@ -32,6 +34,19 @@ def test_receivers_of_signals_and_the_database_delay_no_other_chore() -> None:
     of_rules = {edits.reread, edits.reread_switch, shared_prefix.announce_unless_tested}
     assert {run for run, thread in threads.items() if thread == "rules"} == of_rules
     assert threads[edits.check_redis] == threads[processes.beat] == background.ALWAYS
+
+
+def connected() -> list[str]:
+    """What is called of a refusal, of a function that fails, and of a breaker that opens or closes."""
+    called = (*counters.observers, *minutes.also, *site_functions.listeners, *breaker.listeners)
+    return [each.__qualname__ for each in called]
+
+
+def test_a_test_that_changes_the_installed_apps_has_django_start_it_again_and_counts_nothing_twice() -> None:
+    before = connected()
+    with modify_settings(INSTALLED_APPS={"append": "django.contrib.sitemaps"}):
+        assert connected() == before
+    assert connected() == before
 
 
 def has_work() -> set[str]:

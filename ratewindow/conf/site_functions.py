@@ -21,7 +21,7 @@ from ratewindow.limiter.problem import Problem
 
 logger = logging.getLogger("ratewindow")
 
-_listeners: list[Callable[[str, str], None]] = []
+listeners: list[Callable[[str, str], None]] = []  # called with the rule's name and the cause whenever a function fails
 failing = News()  # what fails where
 _unreported: ContextVar[bool] = ContextVar("ratewindow_unreported", default=False)
 
@@ -70,7 +70,7 @@ def failed(what: str, where: str, error: BaseException, holds: str, rules: Itera
 
 def count(what: str, rule: str) -> None:
     """Count a failure of the function for `what` for one more rule."""
-    for listener in () if _unreported.get() else _listeners:
+    for listener in () if _unreported.get() else listeners:
         listener(rule, f"function:{what}")
 
 
@@ -81,8 +81,3 @@ def _in_a_line(error: BaseException) -> str:
     message = ascii(f"{type(error).__name__}: {error}"[:LONGEST])[1:-1]
     frames = traceback.extract_tb(error.__traceback__)
     return f"{message} at {frames[-1].filename}:{frames[-1].lineno}" if frames else message
-
-
-def listen(listener: Callable[[str, str], None]) -> None:
-    """Call `listener` with the rule's name and the cause whenever a function fails."""
-    _listeners.append(listener)

@@ -105,12 +105,7 @@ class State(NamedTuple):
 
 
 Listener = Callable[[State], None]
-_listeners: list[Listener] = []
-
-
-def listen(listener: Listener) -> None:
-    """Call `listener` with the new state of each breaker that opens or closes, in the thread where it does."""
-    _listeners.append(listener)
+listeners: list[Listener] = []  # called with the new state of each breaker that opens or closes, in the thread where it does
 
 
 class Breaker:
@@ -256,7 +251,7 @@ class Breaker:
 
     def _notify(self) -> None:
         state = self.state
-        for listener in _listeners:
+        for listener in listeners:
             try:
                 listener(state)
             except Exception:  # a listener must not fail the request in which the breaker opened

@@ -65,7 +65,7 @@ def test_the_log_has_one_line_in_ten_minutes(caplog: pytest.LogCaptureFixture) -
 
 def test_each_failure_is_counted_for_each_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[tuple[str, str]] = []
-    monkeypatch.setattr(site_functions, "_listeners", [lambda rule, cause: heard.append((rule, cause))])
+    monkeypatch.setattr(site_functions, "listeners", [lambda rule, cause: heard.append((rule, cause))])
     statuses(decorated(False, "dear", "9/m", cost=raising), 2)
     assert heard == [("dear", "function:cost")] * 2
 
@@ -74,7 +74,7 @@ def test_what_fails_for_a_request_that_nobody_sent_is_neither_logged_nor_counted
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[tuple[str, str]] = []
-    monkeypatch.setattr(site_functions, "_listeners", [lambda rule, cause: counted.append((rule, cause))])
+    monkeypatch.setattr(site_functions, "listeners", [lambda rule, cause: counted.append((rule, cause))])
     site_functions.failed("key", "before", ValueError(), "requests count as if they had none")
     caplog.clear()
     with site_functions.unreported():

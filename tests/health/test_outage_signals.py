@@ -14,7 +14,7 @@ from ratewindow.store.breaker import FAILURES_TO_OPEN, Breaker
 def _nothing_has_turned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_since", None)
     processes._turns.clear()
-    monkeypatch.setattr("ratewindow.store.breaker._listeners", [processes.add_turn])
+    monkeypatch.setattr("ratewindow.store.breaker.listeners", [processes.add_turn])
 
 
 def open_breaker() -> None:

@@ -100,7 +100,7 @@ def test_a_function_that_fails_makes_the_key_missing_with_one_logged_error(numbe
 
 def test_each_failure_is_counted_for_the_rule_that_had_to_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[tuple[str, str]] = []
-    monkeypatch.setattr(site_functions, "_listeners", [lambda rule, cause: heard.append((rule, cause))])
+    monkeypatch.setattr(site_functions, "listeners", [lambda rule, cause: heard.append((rule, cause))])
     ratekey("own")(returning(ValueError()))
     statuses(decorated(False, "counted", "9/m", key="own"), 2)
     statuses(decorated(False, "header", "9/m", key="header:x-absent"), 2)

@@ -30,8 +30,8 @@ def server() -> Server:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[State]]:
     states: list[State] = []
-    monkeypatch.setattr(breaker, "_listeners", [])
-    breaker.listen(states.append)
+    monkeypatch.setattr(breaker, "listeners", [])
+    breaker.listeners.append(states.append)
     return states
 
 
@@ -59,7 +59,7 @@ def test_a_listener_that_fails_harms_nobody(server: Server, told: list[State], c
     def fail(state: State) -> None:
         raise ValueError(state)
 
-    breaker._listeners.insert(0, fail)
+    breaker.listeners.insert(0, fail)
     one = Breaker(server.probe, holding)
     for _ in range(FAILURES_TO_OPEN):
         one.failed(TimeoutError())
@@ -70,7 +70,7 @@ def test_a_listener_that_fails_harms_nobody(server: Server, told: list[State], c
 def test_a_listener_may_ask_the_breaker(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is called without the lock."""
     one, seen = Breaker(server.probe, holding), []
-    monkeypatch.setattr(breaker, "_listeners", [lambda _: seen.append(one.state.open)])
+    monkeypatch.setattr(breaker, "listeners", [lambda _: seen.append(one.state.open)])
     for _ in range(FAILURES_TO_OPEN):
         one.failed(TimeoutError())
     assert seen == [True]
