@@ -16,7 +16,7 @@ TAG = "ratewindow"
 def check_site(**_: Any) -> list[checks.CheckMessage]:
     from ratewindow.checks import site
 
-    return [*site.check_code(), *site.check_settings(), *site.check_proxies(), *site.check_middleware()]
+    return [*site.check_code(), *site.check_settings(), *site.check_proxies(), *site.check_middleware(), *site.check_backends()]
 
 
 @checks.register(checks.Tags.database)  # not TAG too: Django 6.1 would then read rows for `check --tag ratewindow`

@@ -4,6 +4,7 @@ is checked in `rows`."""
 import sys
 from collections.abc import Iterator
 
+from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
@@ -81,6 +82,14 @@ def check_middleware() -> Messages:
     if MIDDLEWARE in listed and _AUTHENTICATION in listed[listed.index(MIDDLEWARE) :]:
         message = f"{MIDDLEWARE} is before AuthenticationMiddleware: rules by user count everybody by address."
         yield warning(6, message, "Place it after AuthenticationMiddleware.")
+
+
+def check_backends() -> Messages:
+    """E015: a room's backend is there without its app, and raises at the first login."""
+    for path in settings.AUTHENTICATION_BACKENDS:
+        room = ".".join(path.split(".")[:3])
+        if room.startswith("ratewindow.contrib.") and not apps.is_installed(room):
+            yield error(15, f"AUTHENTICATION_BACKENDS has {path!r} without its app.", f"Add {room!r} to INSTALLED_APPS.")
 
 
 def check_code() -> Messages:

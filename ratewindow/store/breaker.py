@@ -104,8 +104,8 @@ class State(NamedTuple):
     cause: str  # of the last failure, such as store:timeout
 
 
-Listener = Callable[[State], None]
-listeners: list[Listener] = []  # called with the new state of each breaker that opens or closes, in the thread where it does
+# Called with the new state of each breaker that opens or closes, in the thread where it does.
+listeners: list[Callable[[State], None]] = []
 
 
 class Breaker:

@@ -43,6 +43,14 @@ def test_the_middleware_before_users_are_known_is_a_warning() -> None:
             assert found() == {}
 
 
+def test_a_backend_of_a_room_without_its_app_is_an_error() -> None:
+    """Else each login is one."""
+    gate = "ratewindow.contrib.absent.gate.Gate"
+    with override_settings(AUTHENTICATION_BACKENDS=[gate, "django.contrib.auth.backends.ModelBackend", "site.gates.Mine"]):
+        told = f"AUTHENTICATION_BACKENDS has '{gate}' without its app. Add 'ratewindow.contrib.absent' to INSTALLED_APPS."
+        assert found() == {"ratewindow.E015": told}
+
+
 def test_the_settings_of_the_demo_are_in_order() -> None:
     assert settings.RATEWINDOW
     assert found() == {}

@@ -53,7 +53,7 @@ def test_it_needs_the_middleware() -> None:
     "limits, told", [({}, {"W023"}), ({"login": "1/m/ip"}, {"W023"}), ({"login_failed": None}, set()), (False, set())]
 )
 def test_allauths_own_limit_beside_it_is_named(limits: Any, told: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apps, "is_installed", lambda name: name == "allauth.account")
+    monkeypatch.setattr(apps, "is_installed", lambda name: name in ("allauth.account", "ratewindow.contrib.logins"))
     with override_settings(ACCOUNT_RATE_LIMITS=limits):
         assert {*found()} == told
 
