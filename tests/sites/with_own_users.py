@@ -9,5 +9,6 @@ INSTALLED_APPS = [
     *(name for name in rooms.names() if name != "ratewindow.contrib.logins"),
 ]  # which needs Django's own
 AUTH_USER_MODEL = "auth.User"
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 MIDDLEWARE = ["ratewindow.middleware.RateWindowMiddleware"]
 ROOT_URLCONF = "tests.sites.without_admin_urls"

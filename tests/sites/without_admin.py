@@ -3,5 +3,6 @@
 from testproject.settings import *  # noqa: F403
 
 INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.staticfiles", "ratewindow", "testproject"]
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 MIDDLEWARE = ["django.middleware.common.CommonMiddleware", "ratewindow.middleware.RateWindowMiddleware"]
 ROOT_URLCONF = "tests.sites.without_admin_urls"

@@ -7,5 +7,6 @@ INSTALLED_APPS = [
     "ratewindow",
     *(name for name in rooms.names() if name != "ratewindow.contrib.logins"),
 ]  # which needs Django's own
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 MIDDLEWARE = ["ratewindow.middleware.RateWindowMiddleware"]
 ROOT_URLCONF = "tests.sites.without_admin_urls"
