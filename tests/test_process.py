@@ -42,7 +42,7 @@ def connected() -> list[str]:
     return [each.__qualname__ for each in called]
 
 
-def test_a_test_that_changes_the_installed_apps_has_django_start_it_again_and_counts_nothing_twice() -> None:
+def test_started_again_as_django_does_when_the_installed_apps_change_it_connects_nothing_twice() -> None:
     before = connected()
     with modify_settings(INSTALLED_APPS={"append": "django.contrib.sitemaps"}):
         assert connected() == before

@@ -51,9 +51,9 @@ FAILURES = """\
 What counts are guesses that reached the hasher in the {failing:g} s from then on: each process may allow its own {limit}, and a
 Redis that has forgotten all counts {limit} more. Meanwhile the owner logs in on a known device, again and again, and nobody may
 refuse that. Times are what a client waited for an answer, also for one of the machine's {cores} cores, before the fault and from
-then on: no answer may take more than {longest} ms. A process asks a Redis that hangs three times, then no more, so whoever
-queues behind others for a process waits for theirs as well. The site freezes what it has loaded (`gc.freeze`), as one of so many
-packages should: else Python looks once through 200,000 objects in the middle of a request, and that takes 150 ms by itself."""
+then on: no answer may take more than {longest} ms. A process waits three times for a Redis that hangs, then asks it no
+more, so whoever queues behind others for a process waits for theirs as well. The site freezes what it has loaded (`gc.freeze`),
+as one of so many packages should: else Python looks once through all of that, in the middle of a request."""
 WHY_LATER = """\
 Why later: a machine that does something else meanwhile. The median and the longest time before the fault show it, too."""
 
