@@ -39,6 +39,14 @@ class Mark(NamedTuple):
     url: str
 
 
+class Edited(NamedTuple):
+    """An edit of a rule: when, by whom, and the page that undoes it; without a room that keeps edits, when alone."""
+
+    at: datetime
+    by: str = ""
+    url: str = ""
+
+
 class Target(NamedTuple):
     """What a rule may apply to in the place of paths, such as every login: a value of `applies_to`.
 
@@ -159,6 +167,10 @@ class Room(AppConfig):
 
     def object_history(self, model_admin: Any, request: "HttpRequest", object_id: str) -> "HttpResponse | None":
         """The page of the history of one rule or block, in the place of Django's."""
+        return None
+
+    def first_edit(self, rule: str, since: datetime) -> Edited | None:
+        """The first edit of a rule since then."""
         return None
 
     def report_marks(self, request: "HttpRequest", report: Any, rule: str) -> Iterable[Mark]:

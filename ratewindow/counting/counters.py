@@ -15,8 +15,8 @@ from django.http import HttpRequest
 
 from ratewindow import conf
 from ratewindow.counting import minutes
-from ratewindow.counting.sheets import Line, Refusal, RequestFacts, Sheet, facts_of
-from ratewindow.counting.sums import MOST_NAMES, REFUSING, Sums, Who, added
+from ratewindow.counting.sheets import ALL, Line, Refusal, RequestFacts, Sheet, facts_of
+from ratewindow.counting.sums import MOST_NAMES, NOTHING, REFUSING, Sums, Who, added
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients
@@ -33,6 +33,7 @@ MOST_MINUTES = 120  # kept unsent while Redis is unavailable; with memory://, al
 # The fields of Sums that an outcome raises, by their index: a request that would be refused passes.
 PASSED, FALLBACK, NEAR = 0, 4, 5
 PLACES = {"refused": (1,), "other": (2,), "would_refuse": (PASSED, 3)}
+ORDER = {"refused": 0, "would_refuse": 1, "other": 2, "passed": 3}  # what one rule says of a request before what another says
 
 Value = TypeVar("Value")
 
@@ -54,38 +55,40 @@ class Counters:
         self._uncounted = Counter[str]()  # causes of decisions without the store while statistics are off
         self._gone: dict[str, Sums] = {}  # the sums of minutes that are no longer kept
 
-    def record(self, decisions: Collection[RuleDecision], stats: bool = True, who: HttpRequest | str | None = None) -> None:
-        """Count the decisions about one request, or about an identity; without `stats` only what was decided without the
-        store."""
+    def record(
+        self,
+        decisions: Collection[RuleDecision],
+        stats: bool = True,
+        who: HttpRequest | str | None = None,
+        succeeded: bool = False,
+    ) -> None:
+        """Count the decisions about one request, or about an identity, and whether its answer was no error; without `stats`
+        only what was decided without the store."""
         if not stats:
             with self._lock:
-                self._uncounted.update(decision.cause for decision in decisions if decision.cause)
+                self._uncounted.update({decision.cause for decision in decisions if decision.cause})
             return
         facts: RequestFacts | str | None = None
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
+            foremost = None  # the decision that says what became of the request
             for decision in decisions:
                 line = sheet.lines.get(decision.rule) or self._line(sheet, decision.rule)
                 outcome = decision.outcome
                 if outcome == "passed":
-                    line.numbers[PASSED] += 1
-                    for answer in decision.windows:
-                        if answer[1] < answer[0].scarce:  # by index, as nearly every request comes here
-                            line.numbers[NEAR] += 1
-                            break
-                else:
-                    for place in PLACES[outcome]:
-                        line.numbers[place] += 1
-                    if outcome in REFUSING:
-                        if facts is None:
-                            facts = facts_of(who)
-                        client = decision.check.identity if decision.check is not None else ""
-                        sheet.pending.append((line, outcome, client, facts, decision))
-                if decision.reason:
-                    _explain(line, decision)
-                if decision.took_s:
-                    _count_time(line.spans, decision.took_s)
+                    if line.known and decision.check is not None:
+                        line.answer(decision.check.identity, succeeded)
+                elif outcome in REFUSING:
+                    if facts is None:
+                        facts = facts_of(who)
+                    client = decision.check.identity if decision.check is not None else ""
+                    sheet.pending.append((line, outcome, client, facts, decision))
+                _count_decision(line, decision)
+                if foremost is None or ORDER[outcome] < ORDER[foremost.outcome]:
+                    foremost = decision
+            if foremost is not None:
+                _count_decision(sheet.lines.get(ALL) or self._line(sheet, ALL), foremost)
                 sheet.changes += 1
             if len(sheet.pending) >= MOST_PENDING:
                 self._count_pending(sheet)
@@ -147,21 +150,17 @@ class Counters:
         return {minute: sheet.who() for minute, sheet in self._copies().items()}
 
     def since_start(self) -> dict[str, Sums]:
-        """All that this process has counted, by rule."""
+        """All that this process has counted, by rule, and of ALL."""
         with self._lock:
             sheets = [sheet.sums().items() for sheet in self._sheets.values()]
             return added(chain(self._gone.items(), *sheets))
 
     def causes(self) -> dict[str, int]:
-        """How many decisions this process has made without the store, by cause."""
+        """How many requests this process has decided without the store, by cause."""
         total = self._uncounted.copy()
-        for sums in self.since_start().values():
-            total.update({cause: count for cause, count in sums.reasons.items() if cause.startswith("store:")})
+        reasons = self.since_start().get(ALL, NOTHING).reasons
+        total.update({cause: count for cause, count in reasons.items() if cause.startswith("store:")})
         return dict(total)
-
-    def total(self) -> int:
-        """How many decisions this process has counted."""
-        return sum(sums.met for sums in self.since_start().values())
 
     def _copies(self, unsent_alone: bool = False) -> dict[int, Sheet]:
         """The sheets by minute as they are now, with who was refused. Requests wait only while they are pickled, which takes a
@@ -179,7 +178,7 @@ class Counters:
             observe(refusals)
 
     def _line(self, sheet: Sheet, rule: str) -> Line:
-        line = Line()
+        line = Line(next((earlier.lines[rule] for earlier in reversed(self._sheets.values()) if rule in earlier.lines), None))
         if len(sheet.lines) < MOST_RULES:
             sheet.lines[rule] = line
         else:
@@ -213,6 +212,23 @@ def _warn(message: str) -> None:
 def _by_field(token: str, by_rule: Mapping[str, Value]) -> dict[str, Value]:
     """By the field of each rule, which no other process has, nor a later sheet of this one."""
     return {f"{token}|{rule}": value for rule, value in by_rule.items()}
+
+
+def _count_decision(line: Line, decision: RuleDecision) -> None:
+    outcome = decision.outcome
+    if outcome == "passed":
+        line.numbers[PASSED] += 1
+        for answer in decision.windows:
+            if answer[1] < answer[0].scarce:  # by index, as nearly every request comes here
+                line.numbers[NEAR] += 1
+                break
+    else:
+        for place in PLACES[outcome]:
+            line.numbers[place] += 1
+    if decision.reason:
+        _explain(line, decision)
+    if decision.took_s:
+        _count_time(line.spans, decision.took_s)
 
 
 def _explain(line: Line, decision: RuleDecision) -> None:

@@ -13,6 +13,7 @@ from django.urls import ResolverMatch
 from ratewindow import conf
 from ratewindow.counting.sums import (
     BOUNDS,
+    MOST_AGENT,
     MOST_CLIENTS,
     MOST_NETWORKS,
     NUMBERS,
@@ -21,6 +22,7 @@ from ratewindow.counting.sums import (
     Counted,
     Distinct,
     Group,
+    Known,
     Sums,
     Who,
     added,
@@ -30,6 +32,8 @@ from ratewindow.identity.address import client_of, parse_address
 from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store.state_keys import client_tag
+
+OF_REQUESTS = ("route:", "path:", "method:")  # identities that tell requests apart, and not who sends them
 
 
 class RequestFacts(NamedTuple):
@@ -41,6 +45,8 @@ class RequestFacts(NamedTuple):
     path: str
     urlconf: Any
     match: ResolverMatch | None
+    agent: str
+    is_user: bool  # False also if nobody has asked who it is
 
 
 def facts_of(who: HttpRequest | str | None) -> RequestFacts | str:
@@ -55,6 +61,8 @@ def facts_of(who: HttpRequest | str | None) -> RequestFacts | str:
         who.path_info,
         getattr(who, "urlconf", None),
         who.resolver_match,
+        meta.get("HTTP_USER_AGENT", ""),
+        bool(getattr(getattr(who, "_cached_user", None), "is_authenticated", False)),
     )
 
 
@@ -67,7 +75,18 @@ def sender(facts: RequestFacts | str) -> str:
 
 def address_in(identity: str) -> str:
     """The address that an identity has, as ``ip:203.0.113.9`` or hashed; empty if it has none."""
-    return next((part for part in split(identity) if part.startswith("ip:")), "")
+    return _part_in(identity, "ip:")
+
+
+@lru_cache(maxsize=4096)
+def _part_in(identity: str, *kinds: str) -> str:
+    return next((part for part in split(identity) if part.startswith(kinds)), "")
+
+
+def visitor(client: str, facts: RequestFacts | str) -> str:
+    """Who is hurt by a refusal: the user or address of a client, else the sender. Who guesses passwords is many clients, each
+    a login name that he tries, and one visitor; all visitors are one client of a rule that counts them together."""
+    return _part_in(client, "user:", "ip:") or sender(facts) or client
 
 
 @lru_cache(maxsize=4096)
@@ -130,8 +149,8 @@ class RefusedClients:
         self.clients, self.networks = HeavyHitters(2 * MOST_CLIENTS), HeavyHitters(2 * MOST_NETWORKS)
         self.distinct = Distinct()
 
-    def add(self, client: str, network: str) -> None:
-        self.distinct.add(client_tag(client))  # which is known already: the keys of its counts have it
+    def add(self, client: str, network: str, visitor: str) -> None:
+        self.distinct.add(client_tag(visitor))
         self.clients.add(client)
         if network:
             self.networks.add(network)
@@ -140,11 +159,13 @@ class RefusedClients:
 class Line:
     """What one rule did in one minute, while it grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: "Line | None" = None) -> None:
         self.numbers = [0] * len(NUMBERS)
         self.reasons: dict[str, int] = {}
         self.spans = [0] * SPANS
         self.refused: defaultdict[str, RefusedClients] = defaultdict(RefusedClients)  # by outcome, of those in REFUSING
+        # Of clients that were refused in this minute, or earlier and have come in each minute since.
+        self.known: dict[str, Known] = before.carried() if before is not None else {}
 
     def sums(self) -> Sums:
         return Sums.of(
@@ -163,7 +184,25 @@ class Line:
             _named(networks.cut(min(most, MOST_NETWORKS)), stored),
             one.distinct.frozen(),
             more.distinct.frozen(),
+            {kept(name): known for name, known in self.known.items() if name in clients.named},
         )
+
+    def carried(self) -> dict[str, Known]:
+        """What the next minute begins to know: an answer may come before a refusal in it."""
+        refused = {client for refused in self.refused.values() for client in refused.clients.counts}
+        came = (client for client, known in self.known.items() if known.answers or client in refused)
+        return {client: self.known[client]._replace(answers=0, succeeded=0) for client in came}
+
+    def answer(self, client: str, succeeded: bool) -> None:
+        """Note an answer to a client that was refused before."""
+        if (known := self.known.get(client)) is not None:
+            self.known[client] = known._replace(answers=known.answers + 1, succeeded=known.succeeded + succeeded)
+
+    def know(self, client: str, facts: RequestFacts | str) -> None:
+        """Note what a refused request says of its client."""
+        if isinstance(facts, RequestFacts) and (client in self.known or len(self.known) < 2 * MOST_CLIENTS):
+            known = Known(facts.agent[:MOST_AGENT], facts.is_user or client.startswith("user:"))
+            self.known[client] = self.known.get(client, Known()).plus(known)
 
 
 def _together(refused: HeavyHitters, would_refuse: HeavyHitters) -> Group:
@@ -175,6 +214,9 @@ def _together(refused: HeavyHitters, would_refuse: HeavyHitters) -> Group:
 def _named(group: Group, name_of: Callable[[str], str]) -> Group:
     """With names as they may be stored; two may become one."""
     return group._replace(named=added((name_of(name), counted) for name, counted in group.named.items()))
+
+
+ALL = "(all)"  # the name of the line of all requests, each of which it counts once; no rule can have it
 
 
 @dataclass
@@ -197,10 +239,11 @@ class Sheet:
         pending, self.pending = self.pending, []
         refusals = []
         for line, outcome, client, facts, decision in pending:
-            client = client or sender(facts)
+            client = sender(facts) or client if client in ("", "global") or client.startswith(OF_REQUESTS) else client
             network = network_in(client) or network_in(sender(facts))
             if client:
-                line.refused[outcome].add(client, network)
+                line.refused[outcome].add(client, network, visitor(client, facts))
+                line.know(client, facts)
             if decision.id:
                 refusals.append(Refusal(decision, client, network, facts if isinstance(facts, RequestFacts) else None))
         return refusals
@@ -209,7 +252,7 @@ class Sheet:
         return {rule: line.sums() for rule, line in self.lines.items()}
 
     def who(self) -> dict[str, Who]:
-        return {rule: line.who(self._most_clients()) for rule, line in self.lines.items()}
+        return {rule: line.who(self._most_clients()) for rule, line in self.lines.items() if rule != ALL}
 
     def shrink(self) -> None:
         """Keep no more than is sent: the minute is over, and cannot be sent."""

@@ -162,6 +162,7 @@ REFUSING = ("refused", "would_refuse")  # the outcomes of which it is counted wh
 MOST_CLIENTS, MOST_NETWORKS = 50, 20  # in a span of time, those most refused
 MOST_SENT = 100  # names of one kind
 MOST_NAME = 255  # characters
+MOST_AGENT = 80  # of a User-Agent
 
 
 class Counted(NamedTuple):
@@ -203,6 +204,21 @@ class Group(NamedTuple):
         return Group({name: self.named[name] for name in order[:most]}, self.bound.plus(largest))
 
 
+class Known(NamedTuple):
+    """What is known of a client that was refused, of its requests since then that passed this rule: answers, and how many of
+    them were no error and no failed login."""
+
+    agent: str = ""  # of its newest refusal
+    is_user: bool = False
+    answers: int = 0
+    succeeded: int = 0
+
+    def plus(self, more: "Known") -> "Known":
+        """`more` is the newer one."""
+        is_user = self.is_user or more.is_user
+        return Known(more.agent or self.agent, is_user, self.answers + more.answers, self.succeeded + more.succeeded)
+
+
 class Who(NamedTuple):
     """Whom one rule refused in one span of time."""
 
@@ -212,6 +228,7 @@ class Who(NamedTuple):
     # By which it is estimated how many different clients were refused, or would have been; empty if none was.
     registers_refused: str = ""
     registers_would_refuse: str = ""
+    known: Mapping[str, Known] = MappingProxyType({})  # by client; rows do not have it
 
     def __bool__(self) -> bool:
         return any(self.total)
@@ -223,6 +240,7 @@ class Who(NamedTuple):
             self.networks.plus(more.networks),
             united(self.registers_refused, more.registers_refused),
             united(self.registers_would_refuse, more.registers_would_refuse),
+            added(chain(self.known.items(), more.known.items())),
         )
 
     def beyond(self, known: "Who") -> "Who":
@@ -235,10 +253,12 @@ class Who(NamedTuple):
 
     def cut(self) -> "Who":
         """As many names as are kept of one span of time."""
-        return self._replace(clients=self.clients.cut(MOST_CLIENTS), networks=self.networks.cut(MOST_NETWORKS))
+        clients = self.clients.cut(MOST_CLIENTS)
+        known = {name: facts for name, facts in self.known.items() if name in clients.named}
+        return self._replace(clients=clients, networks=self.networks.cut(MOST_NETWORKS), known=known)
 
     def to_text(self) -> str:
-        """``[[2,0,9],[{"ip:203.0.113.9":[2,0,0]},[0,0,0]],[{},[0,0,0]],"",""]``"""
+        """``[[2,0,9],[{"ip:203.0.113.9":[2,0,0]},[0,0,0]],[{},[0,0,0]],"","",{"ip:203.0.113.9":["curl/8.5",false,7,7]}]``"""
         return json.dumps(self, separators=(",", ":"), default=dict)
 
 
@@ -248,10 +268,11 @@ NOBODY = Who()
 def who_from_text(text: str) -> Who | None:
     """Read what `to_text` wrote. Another program may have written something else: None, or without what is no count."""
     try:
-        total, clients, networks, refused, would_refuse = json.loads(text)
+        total, clients, networks, refused, would_refuse, known = json.loads(text)
         if not is_registers(refused) or not is_registers(would_refuse):
             return None
-        return Who(_counted(total), _read_group(*clients), _read_group(*networks), refused, would_refuse)
+        facts = {name: _known(*each) for name, each in known.items()}
+        return Who(_counted(total), _read_group(*clients), _read_group(*networks), refused, would_refuse, facts)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -266,6 +287,12 @@ def _counted(numbers: Any) -> Counted:
     if len(numbers) != 3 or not all(map(is_count, numbers)):
         raise ValueError(f"{numbers!r:.100} are not three counts")
     return Counted(*numbers)
+
+
+def _known(agent: Any, is_user: Any, answers: Any, succeeded: Any) -> Known:
+    if not (is_count(answers) and is_count(succeeded)):
+        raise ValueError(f"{answers!r:.100} and {succeeded!r:.100} are no counts")
+    return Known(str(agent)[:MOST_AGENT], is_user is True, answers, succeeded)
 
 
 REGISTERS = 256

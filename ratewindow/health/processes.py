@@ -21,6 +21,8 @@ from ratewindow import background, conf
 from ratewindow.conf import news
 from ratewindow.conf.in_words import in_english
 from ratewindow.counting.counters import counters
+from ratewindow.counting.sheets import ALL
+from ratewindow.counting.sums import NOTHING, Sums
 from ratewindow.identity import address
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.request import without_redis
@@ -34,6 +36,8 @@ BEAT_S = 2.5  # twice before a record expires
 RECORD_S = 6
 INDEX_S = 120  # longer, since clocks differ
 MOST_SHOWN = 200
+LATELY_S = 8  # in which it shows that a rule refuses nearly everybody: short, and still many requests
+MOST_RULES = 100  # of a record, those that most requests matched
 
 
 class _Self:
@@ -41,16 +45,17 @@ class _Self:
 
     def __init__(self) -> None:
         self.token, self.since_s = secrets.token_hex(6), time.time()
-        self._totals: deque[tuple[float, int]] = deque([(time.monotonic(), counters.total())])
+        self._counts = deque([(time.monotonic(), counters.since_start())])
 
-    def decided(self) -> int:
-        """How many decisions this process has counted in the last minute, or since the last call if that is longer ago."""
-        now_s, total = time.monotonic(), counters.total()
-        if now_s - self._totals[-1][0] >= 1.0:
-            self._totals.append((now_s, total))
-        while len(self._totals) > 1 and self._totals[1][0] <= now_s - MINUTE_S:
-            self._totals.popleft()
-        return max(0, total - self._totals[0][1])
+    def counted(self, for_s: float) -> dict[str, Sums]:
+        """What this process has counted in so many seconds, at most a minute, and since the last call if that is longer ago."""
+        now_s, counts = time.monotonic(), counters.since_start()
+        if now_s - self._counts[-1][0] >= 1.0:
+            self._counts.append((now_s, counts))
+        while len(self._counts) > 1 and self._counts[1][0] <= now_s - MINUTE_S:
+            self._counts.popleft()
+        before = next((then for at_s, then in reversed(self._counts) if at_s <= now_s - for_s), self._counts[0][1])
+        return {rule: grown for rule, sums in counts.items() if (grown := sums.beyond(before.get(rule, NOTHING)))}
 
     @property
     def name(self) -> str:
@@ -65,6 +70,7 @@ def own() -> dict[str, Any]:
     away = outage.open_breakers()
     with in_english():  # others read it in languages of their own
         problem, policy = reading.problem(), without_redis.in_words()
+    lately = sorted(_self.counted(LATELY_S).items(), key=lambda item: -item[1].met)
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
@@ -80,7 +86,11 @@ def own() -> dict[str, Any]:
         "rules_error": problem,
         "switch": "off" if kill_switch.off else "on",
         "fallback": counters.causes(),
-        "lately": {"decisions": _self.decided(), "failed": outage.failures_by_cause()},
+        "lately": {
+            "decisions": _self.counted(MINUTE_S).get(ALL, NOTHING).met,
+            "failed": outage.failures_by_cause(),
+            "rules": {rule: (sums.passed, sums.refused) for rule, sums in lately[:MOST_RULES]},
+        },
         "warnings": [(each.message, each.values) for each in address.warnings],
         "secret": state_keys.secret_fingerprint(),
     }

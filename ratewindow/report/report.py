@@ -21,7 +21,8 @@ from ratewindow.conf import time_zone
 from ratewindow.counting import minutes
 from ratewindow.counting.collecting import SPANS, Key, added_up, by_start, of_keys, read_sums, span_start
 from ratewindow.counting.counters import counters
-from ratewindow.counting.sums import NOTHING, NUMBERS, TALLIES, Sums, Who, added, tally_of
+from ratewindow.counting.sheets import ALL
+from ratewindow.counting.sums import NOTHING, NUMBERS, TALLIES, Name, Sums, Who, added, tally_of
 from ratewindow.models import ThrottleStat
 from ratewindow.models.stats import Resolution
 from ratewindow.rules.rule import BLOCKS
@@ -147,7 +148,8 @@ def waiting(now_s: float | None = None, ask_redis: bool = True) -> Waiting:
 
 @dataclass(frozen=True)
 class Report:
-    """Sums of one rule or of all in a period. Reasons and latency are in `tallies` alone."""
+    """Sums of one rule or of all in a period: by rule, and together. Of all, each request counts once in what is said of them
+    together, and once in each rule that it matched. Reasons and latency are in `tallies` alone."""
 
     period: Period
     known: Waiting  # what was read from Redis before
@@ -165,8 +167,8 @@ class Report:
     @cached_property
     def steps(self) -> Mapping[datetime, Sums]:
         """By the start of each step of the period."""
-        of_all = added((step, sums) for (step, _), sums in self.steps_of_rules.items())
-        return {step: of_all.get(step, NOTHING) for step in self.period.steps()}
+        together = self._together(lambda report: added((step, sums) for (step, _), sums in report.steps_of_rules.items()))
+        return {step: together.get(step, NOTHING) for step in self.period.steps()}
 
     @cached_property
     def steps_of_rules(self) -> Mapping[tuple[datetime, str], Sums]:
@@ -177,13 +179,26 @@ class Report:
     @cached_property
     def tallies(self) -> Sums:
         """Reasons and latency, which databases cannot add up. The numbers are of a part of the period."""
+        return self._together(lambda report: {"": report._tallies()}).get("", NOTHING)
+
+    def _tallies(self) -> Sums:
         lines = ThrottleStat.objects.filter(of_rules(self.chosen), within(self.period)).order_by().values_list(*TALLIES)
         stored = (Sums.of(NOTHING.numbers, *map(tally_of, tallies)) for tallies in lines)
         return reduce(Sums.plus, chain(stored, self._beyond().values()), NOTHING)
 
     @cached_property
     def total(self) -> Sums:
-        return reduce(Sums.plus, self.rules.values(), NOTHING)
+        return reduce(Sums.plus, self.steps.values(), NOTHING)
+
+    def _together(self, read: Callable[["Report"], Mapping[Name, Sums]]) -> Mapping[Name, Sums]:
+        """What the report of one rule says; or that of ALL, without the requests of blocked clients that matched no rule. Where
+        ALL was not counted yet, requests count once for each rule."""
+        of_rules = read(self)
+        if self.chosen not in ("", WITHOUT_BLOCKS):
+            return of_rules
+        whole = read(replace(self, chosen=ALL))
+        blocks = read(replace(self, chosen=BLOCKS)) if self.chosen else {}
+        return {name: whole.get(name, NOTHING).beyond(blocks.get(name, NOTHING)) or sums for name, sums in of_rules.items()}
 
     def _read(self, condition: Q, *by: str) -> Iterator[tuple[tuple[Any, ...], Sums]]:
         """The numbers by these columns of the rows, and of what waits beyond them."""
@@ -236,14 +251,14 @@ def within(period: Period) -> Q:
 
 def of_rules(rules: str) -> Q:
     """The rows of one rule, or, for empty text, of all."""
-    if rules == WITHOUT_BLOCKS:
-        return ~Q(rule=BLOCKS)
-    return Q(rule=rules) if rules else Q()
+    if rules in ("", WITHOUT_BLOCKS):
+        return ~Q(rule__in=[ALL, BLOCKS] if rules else [ALL])
+    return Q(rule=rules)
 
 
 def concerns(rules: str, name: str) -> bool:
     """Whether a rule of that name is one of `rules`."""
-    return name != BLOCKS if rules == WITHOUT_BLOCKS else rules in ("", name)
+    return name not in ((ALL, BLOCKS) if rules else (ALL,)) if rules in ("", WITHOUT_BLOCKS) else rules == name
 
 
 def began(known: Waiting) -> datetime | None:

@@ -10,8 +10,10 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgett
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent
-from ratewindow.report.reading import REFUSED, SHARE, WOULD_REFUSE, Behind, HowMany, Offenders, Reading, Spell, is_large
+from ratewindow.report.offenders import HowMany, Offenders
+from ratewindow.report.reading import Behind, Reading
 from ratewindow.report.report import DAY, HOUR, Period, Report
+from ratewindow.report.spells import REFUSED, SHARE, WOULD_REFUSE, Everybody, Spell, is_large
 
 
 def table(report: Report) -> list[tuple[str, list[str]]]:
@@ -103,15 +105,39 @@ def summary(reading: Reading, show: Callable[[str], str]) -> str:
     if reading.behind is None:
         return _quiet(report, reading.usual is not None and report.live)
     first, *others = reading.spells
-    sentences = [_what(report, first)]
-    if reading.usual is not None:
-        sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
-    sentences += _who(first, reading.behind, show)
+    if first.everybody is not None:
+        sentences = [refuses_everybody(first, first.everybody)]
+    else:
+        sentences = [_what(report, first)]
+        if reading.usual is not None:
+            sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
+        sentences += _who(first, reading.behind, show)
     if names := ", ".join(dict.fromkeys(spell.rule for spell in others if spell.rule != first.rule)):
         sentences.append(gettext("Unusual, too: %s.") % names)
     if first.outcome == WOULD_REFUSE:
         sentences.append(_counts(report))
     return " ".join(sentences)
+
+
+def refuses_everybody(spell: Spell, everybody: Everybody) -> str:
+    """``oops refuses nearly everybody: 97 % of all requests, 60 clients, since 06:03, when root changed it.``"""
+    edit = everybody.edit
+    since = time_zone.in_short(edit.at if edit else spell.start)
+    part = gettext("%s of all requests") if everybody.of_all else gettext("%s of its requests")
+    values = {
+        "rule": spell.rule,
+        "part": part % percent(round(1000 * everybody.share), 1000),
+        "count": number(spell.count),
+        "clients": clients(spell.visitors),
+        "start": gettext("%(time)s, when %(by)s changed it") % {"time": since, "by": edit.by} if edit and edit.by else since,
+        "end": time_zone.in_short(spell.end),
+    }
+    if spell.ongoing:
+        return gettext("%(rule)s refuses nearly everybody: %(part)s, %(clients)s, since %(start)s.") % values
+    past = gettext(
+        "%(rule)s refused nearly everybody: %(count)s requests, %(clients)s, until %(end)s, since %(start)s. It is over."
+    )
+    return past % values
 
 
 def _quiet(report: Report, is_usual: bool) -> str:

@@ -51,6 +51,7 @@ class Passage:
         "rules",
         "seen",
         "settings",
+        "succeeded",
         "visit",
     )
 
@@ -63,7 +64,7 @@ class Passage:
         self.visit = visit.begin(self.request) if known is None or self.outermost else known
         self.settings = conf.current()
         self.refusal: Decision | None = None  # by this guard: one outside may have left it to the view to refuse
-        self.counts_by_answer = False
+        self.counts_by_answer = self.succeeded = False
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
@@ -137,6 +138,7 @@ class Passage:
         """The response with the headers of all rules that the request has matched."""
         if self.outermost and isinstance(response, HttpResponseBase):  # else Django says what a view must return
             decision = self.visit.decision
+            self.succeeded = response.status_code < 400 and not self.visit.login_failed
             if decision is not visit.NOTHING_MATCHED:
                 headers.write(response, decision, self.settings.headers)
             if not decision.allowed and self.refusal is None and response.status_code == 429:  # by REST framework, or by the view
@@ -145,7 +147,7 @@ class Passage:
 
     def leave(self) -> None:
         if self.outermost:
-            counters.record(self.visit.end(), self.settings.stats, self.request)
+            counters.record(self.visit.end(), self.settings.stats, self.request, self.succeeded)
 
 
 def guarded(handler: Handler, door: Door) -> Handler:

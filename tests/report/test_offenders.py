@@ -16,7 +16,7 @@ from ratewindow.counting.counters import Counters, counters
 from ratewindow.counting.sums import Counted, Group, Who
 from ratewindow.models import OffenderStat
 from ratewindow.report import reading
-from ratewindow.report.reading import HowMany, Name
+from ratewindow.report.offenders import HowMany, Name
 from ratewindow.report.report import CHOICES, last, waiting
 from tests.support.made_counts import NOW_MINUTE, NOW_S
 from tests.support.made_offenders import met, refused, sent_who

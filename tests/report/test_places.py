@@ -4,7 +4,7 @@ import pytest
 
 from ratewindow.counting.sums import Counted, Group, Who
 from ratewindow.identity import hashed, joined
-from ratewindow.report.reading import grouped
+from ratewindow.report.offenders import grouped
 
 NETWORK, HOME, OTHER = "ip:203.0.113.0/24", "ip:203.0.113.66", "ip:203.0.113.9"
 ANN, BOB = (joined([HOME, f"post:username:{name}"]) for name in ("ann", "bob"))

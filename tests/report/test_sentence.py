@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from ratewindow.counting.sums import Counted, Sums
-from ratewindow.report.reading import Behind, HowMany, Offenders, Reading, Spell
+from ratewindow.report.offenders import HowMany, Offenders
+from ratewindow.report.reading import Behind, Reading
 from ratewindow.report.report import Report, Waiting, last
+from ratewindow.report.spells import Spell
 from ratewindow.report.summary import summary
 
 NOW = datetime(2027, 1, 15, 8, 30, 20, tzinfo=UTC)

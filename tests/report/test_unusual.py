@@ -9,8 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from ratewindow.counting.collecting import store_who
 from ratewindow.counting.sums import Counted, Group, Who
 from ratewindow.models import ThrottleStat
-from ratewindow.report.reading import HowMany, Spell, behind, offenders, spells, usual
+from ratewindow.report.offenders import HowMany, offenders
+from ratewindow.report.reading import behind
 from ratewindow.report.report import Report, between, last, waiting
+from ratewindow.report.spells import Spell, spells, usual
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from ratewindow.counting.collecting import collect_stats
-from ratewindow.report.reading import Offenders, offenders
+from ratewindow.report.offenders import Offenders, offenders
 from ratewindow.report.report import Report, last, waiting
 from tests.serving.servers import Place, Served, exchange, new_address
 

@@ -25,8 +25,10 @@ from ratewindow.limiter.types import Window
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides.subjects import EVERYBODY, masked
-from ratewindow.report.reading import WOULD_REFUSE, Name, Offenders, Reading, read
+from ratewindow.report.offenders import Name, Offenders
+from ratewindow.report.reading import Reading, read
 from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Period, Report, between, last
+from ratewindow.report.spells import WOULD_REFUSE
 from ratewindow.report.summary import chart_data, clients, figures, long_label, span, summary, table, who_was_refused
 from ratewindow.rooms import Link
 from ratewindow.rulebook import current

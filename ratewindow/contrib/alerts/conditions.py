@@ -15,8 +15,8 @@ from ratewindow.counting.collecting import span_start
 from ratewindow.counting.sums import NOTHING, Sums
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.stats import Resolution
-from ratewindow.report.reading import REFUSED, Spell, spells, usual
 from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report, began, between, last, waiting
+from ratewindow.report.spells import REFUSED, Spell, spells, usual
 
 LATELY = 5 * MINUTE
 UNMATCHED_DAYS, READY_DAYS = 30, 7

@@ -34,7 +34,7 @@ from ratewindow.models import Mode, RateRule, origin
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides.subjects import parse_subject
-from ratewindow.rooms import Mark
+from ratewindow.rooms import Edited, Mark
 
 MOST_OF_OBJECT = 100  # edits on the page of one rule or block
 
@@ -232,6 +232,12 @@ def _in_words(request: HttpRequest, row: Any) -> str:
         "This has been changed since you opened it (%s). Nothing was saved: open the page anew to edit it as it is now."
     )
     return message % what
+
+
+def first_edit(rule: str, since: datetime) -> Edited | None:
+    """The first edit of a rule since then, with the page that undoes it."""
+    edit = Edit.objects.filter(kind=Edit.Kind.RULE, subject=rule, at__gte=since).order_by("at").first()
+    return Edited(edit.at, edit.by, Entry(edit, "", []).url) if edit is not None else None
 
 
 MOST_MARKS = 30  # the newest

@@ -1,6 +1,7 @@
 """The room of the history."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -60,6 +61,11 @@ class HistoryConfig(rooms.Room):
         from ratewindow.models import Override, RateRule
 
         return object_page(model_admin, request, object_id) if model_admin.model in (RateRule, Override) else None
+
+    def first_edit(self, rule: str, since: datetime) -> rooms.Edited | None:
+        from ratewindow.contrib.history import admin
+
+        return admin.first_edit(rule, since)
 
     def report_marks(self, request: HttpRequest, report: Any, rule: str) -> Iterable[rooms.Mark]:
         from ratewindow.contrib.history import admin

@@ -14,6 +14,7 @@ from typing import Any
 
 from ratewindow.counting.counters import OTHERS
 from ratewindow.counting.minutes import is_rule
+from ratewindow.counting.sheets import ALL
 from ratewindow.counting.sums import NOTHING, NUMBERS, Sums, sums_from_text
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.store import process_clients, state_keys
@@ -92,7 +93,7 @@ def addition(client: Any, fields: Mapping[int, Mapping[str, Sums]]) -> Callable[
 
 def _fields(rule: str, grown: Sums) -> Counter[str]:
     """The fields of the hash, and what to add to each."""
-    if not is_rule(rule):
+    if not is_rule(rule) or rule == ALL:  # whose requests the rules count
         return Counter()
     named = {f"{name}|{rule}": count for name, count in zip(NUMBERS, grown.numbers, strict=True)}
     named |= {f"{_REASON}{reason}|{rule}": count for reason, count in grown.reasons.items()}

@@ -13,7 +13,7 @@ from ratewindow.counting.collecting import store_who
 from ratewindow.counting.sums import Counted, Group, Who
 from ratewindow.identity import hashed, joined
 from ratewindow.models import ThrottleStat
-from ratewindow.report.reading import HowMany
+from ratewindow.report.offenders import HowMany
 from ratewindow.report.summary import clients
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.utils import translation
 from ratewindow.contrib.alerts.conditions import KINDS, SiteState, holding, unknown, watched
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.counting.sums import Sums
-from ratewindow.report.reading import Spell
+from ratewindow.report.spells import Spell
 
 NOW = datetime(2027, 1, 15, 8, 30, tzinfo=UTC)
 NOTHING_WATCHED = {"unusual": False, "without_redis": False, "not_collected": False}

@@ -1,0 +1,46 @@
+"""Which rules refuse nearly everybody now, each in a sentence: the banner, the list of rules, `check` and alerts say the same."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ratewindow.conf import time_zone
+from ratewindow.counting.sheets import ALL
+from ratewindow.health import overview
+from ratewindow.report.report import Report, last, waiting
+from ratewindow.report.spells import FEW, MOST_PASS, Lately, spells, usual
+from ratewindow.report.summary import refuses_everybody
+
+
+class Emergency(NamedTuple):
+    rule: str
+    sentence: str  # in the current language
+
+
+def now(found: Sequence[overview.Process] | None = None) -> list[Emergency]:
+    """Most often nothing, which the records of the site's processes say: those that are `found`, or they are asked for."""
+    lately = of_all(overview.look(at_server=False)[1] if found is None else found)
+    rules = [rule for rule, counts in lately.items() if rule != ALL and _refuses_most(*counts)]
+    if not rules:
+        return []
+    at = time_zone.now()
+    known, hour = waiting(at.timestamp()), last("1h", at)
+    reports = [Report(hour, known, rule) for rule in rules]
+    unusual = [spell for report in reports for spell in spells(report, usual(report, at), at, lately)]
+    return [
+        Emergency(spell.rule, refuses_everybody(spell, spell.everybody)) for spell in unusual if spell.everybody and spell.ongoing
+    ]
+
+
+def _refuses_most(passed: int, refused: int) -> bool:
+    return passed + refused >= FEW and passed <= MOST_PASS * (passed + refused)
+
+
+def of_all(found: Sequence[dict[str, Any]]) -> Lately:
+    """What all processes have counted in the last seconds."""
+    lately: dict[str, list[int]] = {}
+    for process in found:
+        for rule, (passed, refused) in process.get("lately", {}).get("rules", {}).items():
+            counts = lately.setdefault(rule, [0, 0])
+            counts[0] += passed
+            counts[1] += refused
+    return lately
