@@ -31,6 +31,7 @@ CHORES = (
     # not wait for, while there is something to do.
     Chore(edits.reread, edits.interval_s, "rules", edits.is_stale),
     Chore(edits.reread_switch, lambda: reading.REREAD_ALONE_S, "rules", edits.is_alone),
+    Chore(address.judge_sample, lambda: address.SAMPLE_S, "rules", address.has_sample),
     Chore(shared_prefix.announce_unless_tested, lambda: shared_prefix.ANNOUNCE_S, "rules"),
     Chore(outage.breaker.look, lambda: breaker.PROBE_S, "probes", outage.breaker.is_watched),
     Chore(stores.shards.look, lambda: breaker.PROBE_S, "probes", stores.shards.are_watched),

@@ -28,6 +28,7 @@ PACKAGE = "ratewindow.contrib"
 class Link(NamedTuple):
     url: str
     text: str
+    harms: bool = False  # it leads to what refuses more: red
 
 
 class Mark(NamedTuple):

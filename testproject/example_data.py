@@ -18,7 +18,14 @@ def main() -> None:
     define(
         "demo.limited", "5/m", path="/limited/", mode="enforce", description="A page that a person may load five times a minute."
     )
-    define("api.minute", "20/m; 200/h", prefix="/api/", mode="enforce", description="A burst and an hour, both at once.")
+    define(
+        "api.minute",
+        "20/m; 200/h",
+        prefix="/api/",
+        key="user_or_ip",
+        mode="enforce",
+        description="A burst and an hour, both at once.",
+    )
     call_command("ratewindow", "suggest", "--create", "login.name", stdout=StringIO())  # with the others of its set
     for rule in RateRule.objects.filter(name__startswith="login"):
         rule.mode, rule.message = "enforce", "Too many wrong passwords."

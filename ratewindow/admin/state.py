@@ -20,7 +20,8 @@ from ratewindow.admin.wording import cause_in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed, number
 from ratewindow.counting.sums import percentiles
-from ratewindow.health import overview
+from ratewindow.health import emergency, overview
+from ratewindow.health.emergency import Emergency
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
 from ratewindow.report.report import Report, last, waiting
@@ -28,11 +29,12 @@ from ratewindow.rulebook import kill_switch
 from ratewindow.store import process_clients
 
 
-def banner(request: HttpRequest, problems: bool = True) -> dict[str, Any]:
+def banner(request: HttpRequest, with_problems: bool = True, with_emergencies: bool = True) -> dict[str, Any]:
     """What ``banner.html`` shows: `problems` are sentences, `off` is one. The URLs are empty for users without permission."""
     may_view = request.user.has_perm("ratewindow.view_throttlestat")
     return {
-        "problems": glance(request)["problems"] if problems else [],
+        "emergencies": [each.sentence for each in emergencies(request)] if with_emergencies and may_view else [],
+        "problems": glance(request)["problems"] if with_problems else [],
         "off": off_message(),
         "state_url": reverse("admin:ratewindow_state", request=request) if may_view else "",
         "switch_url": reverse("admin:ratewindow_switch", request=request) if _can_switch(request) else "",
@@ -48,6 +50,13 @@ def glance(request: HttpRequest) -> dict[str, Any]:
     if not hasattr(request, "_ratewindow_glance"):
         request._ratewindow_glance = overview.status(at_server=False)  # type: ignore[attr-defined]
     return request._ratewindow_glance  # type: ignore[attr-defined,no-any-return]
+
+
+def emergencies(request: HttpRequest) -> list[Emergency]:
+    """The rules that refuse nearly everybody, read once per request."""
+    if not hasattr(request, "_ratewindow_emergencies"):
+        request._ratewindow_emergencies = emergency.now(glance(request)["processes"])  # type: ignore[attr-defined]
+    return request._ratewindow_emergencies  # type: ignore[attr-defined,no-any-return]
 
 
 def off_message() -> str:

@@ -16,6 +16,7 @@ from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.store import process_clients, state_keys
 
 MINUTE_S = 60
+LATE_S = 3600  # after which nobody seems to collect
 UNCOLLECTED_S = 6 * 3600  # how long counts wait for a collector, and, once collected, for those of late processes
 MOST_MINUTES = UNCOLLECTED_S // MINUTE_S + 10  # that are read, the newest; a clock may be a little ahead
 
@@ -108,6 +109,12 @@ def _values(sent: Mapping[str, str], from_text: FromText[Value]) -> Iterator[tup
 def is_rule(name: str) -> bool:
     """Whether a rule may have this name, or a site's own function: as a row can have it."""
     return 0 < len(name) <= MOST_NAME and name.isprintable()
+
+
+def are_late(now_s: float) -> bool:
+    """Whether counts have waited for an hour: the collector comes every minute, and forgets what is quiet for ten."""
+    late = process_clients.patient_client().zrangebyscore(state_keys.minutes(), "-inf", now_s - LATE_S, start=0, num=1)
+    return bool(late)
 
 
 def settle(quiet_since_s: float) -> None:

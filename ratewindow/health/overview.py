@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
 
 from ratewindow import conf
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import listed, translated
+from ratewindow.conf.in_words import as_sentence, listed
+from ratewindow.counting import minutes
 from ratewindow.health import processes
 from ratewindow.health.processes import moment
+from ratewindow.identity.address import UNTRUSTED
 from ratewindow.limiter.problem import Problem
 from ratewindow.request import without_redis
 from ratewindow.rulebook import kill_switch, reading
@@ -58,7 +61,7 @@ def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:
         "since": since,
         "summary": " ".join(problems) if problems else _all_well(found),
         "problems": problems,
-        "warnings": [*server_info.warnings(store), *_failing(found, serious=False), *_warnings(found)],
+        "warnings": [*server_info.warnings(store), *_failing(found, serious=False), *_late(store), *_warnings(found)],
         "policy": without_redis.in_words(),
         "store": store,
         "processes": found,
@@ -78,6 +81,7 @@ def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
     try:
         client = process_clients.client()
         store = server_info.ask(client) if at_server else {"reachable": True}
+        store["is_late"] = minutes.are_late(time.time())
         others = processes.everywhere(client)
     except Exception as error:  # whichever of server, address or name server it is
         return server_info.unasked(f"{type(error).__name__}: {error}"), [own]
@@ -156,7 +160,18 @@ def _all_well(found: Sequence[Process]) -> str:
 def _warnings(found: Sequence[Process]) -> list[str]:
     """The warnings of all processes, each once."""
     values_by_message = {message: values for each in found for message, values in each.get("warnings", ())}
-    return [translated(Problem(message, **values)) for message, values in values_by_message.items()]
+    return [capfirst(as_sentence(Problem(message, **values))) for message, values in values_by_message.items()]
+
+
+def _late(store: dict[str, Any]) -> list[str]:
+    """Nobody collects: the report forgets what waits for longer than Redis keeps it."""
+    text = gettext("Nobody collects: run Celery's beat and a worker, or manage.py ratewindow collect every minute by cron.")
+    return [text] if store.get("is_late") else []
+
+
+def proxies(found: Sequence[Process]) -> list[str]:
+    """What processes say of a proxy that is not trusted, each sentence once."""
+    return _warnings([{"warnings": [each for each in process.get("warnings", ()) if each[0] == UNTRUSTED]} for process in found])
 
 
 def _switch() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,16 +15,22 @@ from ratewindow.limiter.problem import Problem, translatable
 
 logger = logging.getLogger("ratewindow")
 
-SAMPLE = 100  # requests in which the common mistake behind a proxy is looked for; later ones cost one check of `watching`
-MOSTLY = 90  # of them
+SAMPLE = 100  # requests of each SAMPLE_S in which the common mistake behind a proxy is looked for; others cost one check
+SAMPLE_S = 5.0
+MOSTLY, DIFFERENT = 90, 10  # the percentage of a proxy's requests that name a client, and how many clients these are
 UNIX_SOCKETS = frozenset(("", "localhost", "0.0.0.0"))  # what servers give as the peer address behind a Unix socket
 FORWARDING = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP")
 SUPPOSED = "ratewindow.supposed"  # in META of a request that nobody has sent
 UNTRUSTED = translatable(
-    "{count} of {requests} requests came with {header}, and no proxy is trusted: all clients behind {peer} count as one; name "
-    "your proxies, or how many there are, in RATEWINDOW['TRUSTED_PROXIES'] ({page}, Addresses)"
+    "all visitors share one address, {peer}, which looks like your proxy: its requests name other clients in {header}; write in "
+    "settings.py: {line} ({page}, Addresses)"
 )
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_INTERNAL = [
+    ipaddress.ip_network(network)
+    for network in """10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16
+    ::1/128 fc00::/7 fe80::/10""".split()
+]
 LONGEST_CACHED = 256  # characters of REMOTE_ADDR and X-Forwarded-For: long headers are sent to fill the memory
 LONGEST_ADDRESS = 100  # characters, with brackets, port and zone; a longer text is no address and is not cached
 
@@ -133,13 +140,13 @@ def clear_cache() -> None:
 
 
 watching = True
-_sample: list[tuple[str, str]] = []  # of each first request the header in which a proxy names its client, or "", and the peer
+# Of each request in the sample its peer, and the header in which a proxy names its client, or "", with the hash of its value.
+_sample: list[tuple[str, str, int]] = []
 warnings: list[Problem] = []  # the mistake, in a sentence, if this process has seen it
 
 
 def observe(meta: Mapping[str, Any]) -> None:
-    """Add one request to the sample, and warn at its end if a proxy names its clients and is not trusted, so that all of them
-    count as one; called only while `watching`."""
+    """Add one request to the sample; called only while `watching`."""
     global watching
     if meta.get(SUPPOSED):
         return
@@ -147,17 +154,43 @@ def observe(meta: Mapping[str, Any]) -> None:
     peer = meta.get("REMOTE_ADDR") or ""
     if peer not in UNIX_SOCKETS and peer in meta.get(header, ""):  # the server has set REMOTE_ADDR from it
         header = ""
-    _sample.append((header, peer))
+    _sample.append((peer, header, hash(meta.get(header))))
     if len(_sample) >= SAMPLE:  # threads may count past it
         watching = False
-        forwarded = [each for each in _sample if each[0]]
-        if len(forwarded) >= MOSTLY and not warnings and not conf.current().trusted_proxies:
-            _warn(len(forwarded), *forwarded[-1])
 
 
-def _warn(count: int, header: str, peer: str) -> None:
-    name = header.removeprefix("HTTP_").replace("_", "-").title()
-    values = {"count": count, "requests": SAMPLE, "header": name, "page": page("developers/keys.md")}
-    warning = Problem(UNTRUSTED, **values, peer="a unix socket" if peer in UNIX_SOCKETS else peer)
+def has_sample() -> bool:
+    return len(_sample) >= DIFFERENT
+
+
+def judge_sample() -> None:
+    """Warn if a proxy names its clients and is not trusted, so that all of them count as one; and begin a new sample."""
+    global watching, _sample
+    sample, _sample, watching = _sample, [], True
+    senders = Counter(peer for peer, header, _ in sample if header)
+    for peer, count in senders.most_common(1):
+        headers = {(header, value) for sender, header, value in sample if sender == peer and header}
+        alone = sum(sender == peer for sender, _, _ in sample) if is_internal(peer) else len(sample)
+        if len(headers) >= DIFFERENT and 100 * count >= MOSTLY * alone and not _is_trusted_peer(peer) and not warnings:
+            _warn(max(headers)[0], peer)
+
+
+def _is_trusted_peer(peer: str) -> bool:
+    trusted = conf.current().trusted_proxies
+    return bool(trusted) and (isinstance(trusted, int) or peer in UNIX_SOCKETS or _trusted(parse_address(peer), trusted))
+
+
+def is_internal(text: str) -> bool:
+    """Whether an address or a network, ``ip:10.0.0.1`` or ``10.0.0.0/24``, is of this machine or a private network: no visitor's
+    of a public site. Also what servers say of a Unix socket."""
+    text = text.removeprefix("ip:").partition("/")[0]
+    address = parse_address(text)
+    return text in UNIX_SOCKETS if address is None else any(address in network for network in _INTERNAL)
+
+
+def _warn(header: str, peer: str) -> None:
+    is_socket, name = peer in UNIX_SOCKETS, header.removeprefix("HTTP_").replace("_", "-").title()
+    values = {"header": name, "page": page("developers/keys.md"), "peer": "a unix socket" if is_socket else peer}
+    warning = Problem(UNTRUSTED, **values, line=f"RATEWINDOW['TRUSTED_PROXIES'] = {1 if is_socket else [peer]}")
     warnings.append(warning)
     logger.warning("ratewindow: %s", warning)

@@ -43,6 +43,7 @@ class Name:
     would_refuse: int
     inside: str = ""  # of a client the network or address below which it is listed
     clients: HowMany = HowMany(0)  # of a network or address those that were refused, or would have been
+    hint: str = ""  # of a client the network in which others were refused, too
 
     @property
     def rank(self) -> int:
@@ -102,25 +103,38 @@ def _names(group: Group) -> list[Name]:
     return sorted(names, key=lambda name: (-name.rank, name.value))
 
 
+ALIKE, ALIKE_PART = 10, 4  # clients of a network with at least a quarter of the refusals of the first of them behave alike
+
+
 def grouped(who: Who) -> tuple[list[Name], list[Name]]:
-    """Networks, and clients with what each is listed below: an address takes the place of a network that has no other, and a
-    client alone has none. A network stays if more was refused in it than its clients account for: they are not all listed, or
-    their addresses are stored as hashes, which tell of no network.
+    """Networks whose clients behave alike, and clients with what each is listed below. An address with several clients takes the
+    place of its network. Where not all clients are listed, a network stays if most of what was refused in it was of others. Any
+    other is only a hint beside its clients: who blocks a network for one of them hurts its neighbours.
     """
-    clients, networks, inside = _names(who.clients), list[Name](), dict[str, str]()
+    clients, networks = _names(who.clients), list[Name]()
+    inside, hints = dict[str, str](), dict[str, str]()
     members: defaultdict[str, list[Name]] = defaultdict(list)
     for client in clients:
         members[network_in(client.value)].append(client)
     for network in _names(who.networks):
         theirs = members[network.value]
         addresses = {address_in(client.value) for client in theirs}
-        if len(addresses) == 1 and sum(client.rank for client in theirs) >= network.rank:
-            if len(theirs) == 1:
-                continue
+        listed = sum(client.rank for client in theirs)
+        if len(addresses) == 1 and listed >= network.rank and len(theirs) > 1:
             network = replace(network, value=addresses.pop())
+        elif (2 * listed >= network.rank or not who.clients.bound.rank) and not _are_alike(theirs):
+            hints |= dict.fromkeys((client.value for client in theirs if len(addresses) > 1), network.value)
+            continue
         networks.append(replace(network, clients=HowMany(len(theirs), exact=not who.clients.bound.rank)))
         inside |= dict.fromkeys((client.value for client in theirs), network.value)
-    return networks, [replace(client, inside=inside.get(client.value, "")) for client in clients]
+    return networks, [
+        replace(client, inside=inside.get(client.value, ""), hint=hints.get(client.value, "")) for client in clients
+    ]
+
+
+def _are_alike(clients: list[Name]) -> bool:
+    """Whether at least ten of them were refused about as often; the first was most often."""
+    return sum(ALIKE_PART * client.rank >= clients[0].rank for client in clients) >= ALIKE if clients else False
 
 
 def how_many(clients: Group, column: str, registers: str) -> HowMany:

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
-from itertools import takewhile
+from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import Any
 
 from ratewindow import rooms
 from ratewindow.counting.sheets import ALL
 from ratewindow.counting.sums import NOBODY, NOTHING, REFUSING, Who, added, estimate, united
+from ratewindow.identity.address import is_internal
 from ratewindow.models import RateRule
 from ratewindow.report.offenders import HowMany, how_many
 from ratewindow.report.report import DAY, MINUTE, Report, Waiting, began, between
@@ -106,7 +107,7 @@ def spells(found: Report, before: Report | None, now: datetime, lately: Lately =
         for outcome in REFUSING
         if getattr(sums, outcome) >= FEW
     )
-    found_spells = [_with_visitors(spell, found.known, lately) for spell in latest if spell is not None]
+    found_spells = [_with_visitors(spell, found.known, lately, now) for spell in latest if spell is not None]
     return sorted(found_spells, key=_gravity)
 
 
@@ -157,9 +158,10 @@ LAST = 5 * MINUTE  # of a spell, in which it is counted whom it hurts
 LEAST_VISITORS = 3  # are everybody
 MOST_PASS, MOST_PASSED = 0.2, 0.5  # of the requests now, and in all minutes of a spell, of which some began before it
 NEAR = 2 * MINUTE  # an edit so shortly before has begun it
+SAID = 3 * MINUTE  # how long it is said that it has ended
 
 
-def _with_visitors(spell: Spell, known: Waiting, lately: Lately) -> Spell:
+def _with_visitors(spell: Spell, known: Waiting, lately: Lately, now: datetime) -> Spell:
     """With whom it refused in its last minutes, as Redis has them, and whether that is nearly everybody."""
     if spell.outcome != REFUSED:
         return spell
@@ -174,7 +176,7 @@ def _with_visitors(spell: Spell, known: Waiting, lately: Lately) -> Spell:
         return replace(spell, visitors=visitors, alone=round(alone), count_last=mine.total.refused)
 
     worst = seen(spell.worst or spell)
-    everybody = _everybody(worst, mine, lately)
+    everybody = _everybody(worst, mine, lately) if worst.ongoing or now - worst.end <= SAID else None
     return replace(worst, everybody=everybody) if everybody is not None else seen(spell)
 
 
@@ -191,13 +193,14 @@ def _everybody(spell: Spell, who: Who, lately: Lately) -> Everybody | None:
     is_attack = edit is None and spell.met > TIMES * spell.met_before
     if is_meant or is_attack:
         return None
-    return Everybody(of_all, True, edit) if of_all > 1 / 2 else Everybody(share, False, edit)
+    return Everybody(of_all, True, edit) if of_all >= 1 - MOST_PASS else Everybody(share, False, edit)
 
 
 def _is_of_one(who: Who) -> bool:
-    """Whether most requests came from one client, or one network."""
-    counts = (counted.refused for group in (who.clients, who.networks) for counted in group.named.values())
-    return 2 * max(counts, default=0) > who.total.refused
+    """Whether most requests came from one client, or one network: not if that is where all visitors of an intranet are."""
+    networks = (counted for name, counted in who.networks.named.items() if not is_internal(name))
+    most = max((counted.refused for counted in chain(networks, who.clients.named.values())), default=0)
+    return 2 * most > who.total.refused
 
 
 def _edit_before(spell: Spell) -> Edited | None:

@@ -66,7 +66,7 @@ def _short_label(period: Period, start: datetime) -> str:
 
 
 def figures(report: Report) -> list[dict[str, Any]]:
-    """Four totals, with `name`, `label`, `value` and `note`; a fifth if other rules refused requests that matched these rules."""
+    """Totals, with `name`, `label`, `value` and `note`: three, and more where there is anything to tell."""
     total = report.total
 
     def share(part: int) -> str:
@@ -75,13 +75,12 @@ def figures(report: Report) -> list[dict[str, Any]]:
     parts = (
         ("passed", gettext("Passed"), total.passed, share(total.passed)),
         ("refused", gettext("Refused"), total.refused, share(total.refused)),
-        *([("other", gettext("Refused by another rule"), total.other, share(total.other))] if total.other else []),
         ("would", gettext("Would refuse"), total.would_refuse, gettext("of those passed, by rules in shadow")),
-        ("fallback", gettext("Decided without Redis"), total.fallback, gettext("as each rule says for that")),
+        *([("other", gettext("Refused by another rule"), total.other, share(total.other))] if total.other else []),
+        *([("fallback", gettext("Decided without Redis"), total.fallback, share(total.fallback))] if total.fallback else []),
     )
-    unknown = {} if report.live or total.fallback else {"fallback": "–"}
     return [
-        {"name": name, "label": label, "value": unknown.get(name, number(value)), "note": note, "nothing": not value}
+        {"name": name, "label": label, "value": number(value), "note": note, "nothing": not value}
         for name, label, value, note in parts
     ]
 
@@ -108,7 +107,7 @@ def summary(reading: Reading, show: Callable[[str], str]) -> str:
     if first.everybody is not None:
         sentences = [refuses_everybody(first, first.everybody)]
     else:
-        sentences = [_what(report, first)]
+        sentences = [_what(first)]
         if reading.usual is not None:
             sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
         sentences += _who(first, reading.behind, show)
@@ -162,6 +161,22 @@ def _counts(report: Report) -> str:
     return gettext("%(passed)s passed, %(refused)s refused.") % values
 
 
+def about(behind: Behind) -> str:
+    """What is known of the client behind a spell; empty where nothing is."""
+    known = behind.known
+    if known is None:
+        return ""
+    answers = gettext("Of its other requests %(succeeded)s of %(answers)s succeeded.")
+    first = gettext("Refused first at %s.") % time_zone.in_short(behind.first_refused) if behind.first_refused else ""
+    parts = [
+        gettext("Signed in.") if known.is_user else gettext("Not known to be signed in."),
+        gettext("User agent: %s.") % known.agent if known.agent else "",
+        first,
+        answers % {"succeeded": number(known.succeeded), "answers": number(known.answers)} if known.answers else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
 def clients(many: HowMany) -> str:
     """``"1 client"``, ``"at least 1,000 clients"``."""
     if many.exact:
@@ -177,18 +192,14 @@ def who_was_refused(found: Offenders) -> str:
     return " ".join(text % clients(many) for text, many in parts if many.number)
 
 
-def _what(report: Report, spell: Spell) -> str:
-    start = _moment(report, spell.start)
+def _what(spell: Spell) -> str:
+    start = time_zone.in_short(spell.start)
     return str(_HAPPENS[spell.outcome, spell.ongoing]) % {
         "rule": spell.rule,
         "count": number(spell.count),
         "start": gettext("%s or earlier") % start if spell.from_start else start,
-        "end": _moment(report, spell.end),
+        "end": time_zone.in_short(spell.end),
     }
-
-
-def _moment(report: Report, moment: datetime) -> str:
-    return long_label(report.period, moment) if report.period.step >= DAY else time_zone.in_short(moment)
 
 
 def _who(spell: Spell, behind: Behind, show: Callable[[str], str]) -> list[str]:

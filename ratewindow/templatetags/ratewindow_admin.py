@@ -15,12 +15,12 @@ _WITHOUT_ITEMS = {"list": ("unfold", "jazzmin"), "form": ("jazzmin",)}
 
 
 @register.inclusion_tag("admin/ratewindow/banner.html", takes_context=True)
-def ratewindow_banner(context: dict[str, Any], problems: bool = True) -> dict[str, Any]:
-    """Problems of the limiter, and whether limits are switched off; nothing while neither is the case."""
+def ratewindow_banner(context: dict[str, Any], problems: bool = True, emergencies: bool = True) -> dict[str, Any]:
+    """Rules that refuse nearly everybody, problems of the limiter, and whether limits are switched off; most often nothing."""
     from ratewindow.admin.state import banner
 
     request = getattr(context, "request", None)  # also without the context processor that adds it
-    shown = banner(request, problems) if request is not None else None
+    shown = banner(request, problems, emergencies) if request is not None else None
     return {"banner": shown, "csrf_token": context.get("csrf_token")}
 
 

@@ -18,10 +18,14 @@ from ratewindow.admin.base import page_context, reverse
 from ratewindow.admin.overrides.form import REQUIRED, typed_client
 from ratewindow.admin.rights import may_look_up, may_release
 from ratewindow.conf.in_words import translated
+from ratewindow.identity.address import is_internal
+from ratewindow.limiter.durations import format_duration
 from ratewindow.models import Override, RateRule
 from ratewindow.operations.clients import free, release, standing, used
 from ratewindow.overrides.subjects import EXAMPLES, in_words, parse_subject
 from ratewindow.rooms import Link
+from ratewindow.rulebook import current
+from ratewindow.rules import code_rates
 
 LIST, ADD = "admin:ratewindow_override_changelist", "admin:ratewindow_override_add"
 RELEASE = "admin:ratewindow_override_release"
@@ -32,24 +36,32 @@ def url(request: HttpRequest, page: str, **given: str) -> str:
     return f"{reverse(page, request=request)}?{urlencode({name: value for name, value in given.items() if value})}"
 
 
-def of_client(request: HttpRequest, identity: str, rule: str = "", reason: str = "") -> list[Link]:
+def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:
+    """What helps a client comes first. Of the rule that refuses it, if one is named, its limits can be raised for this client."""
     links = [link for room in rooms.installed() for link in room.client_links(request, identity)]
-    if request.user.has_perm("ratewindow.add_override"):
-        given = {"identity": identity, "rule": rule, "lasts": "1h", "reason": reason}
-        links.append(Link(url(request, ADD, **given, action="block"), gettext("Block…")))
+    try:
+        subject = parse_subject(identity)
+    except ValueError:  # all visitors together
+        return links
+    given, may_add = {"identity": identity, "rule": rule, "lasts": "1h"}, request.user.has_perm("ratewindow.add_override")
+    if may_add:
         links.append(Link(url(request, ADD, **given, action="allow"), gettext("Exempt…")))
-    if may_release(request) and _can_be_released(identity):
+    if may_add and (rate := scaled(rule, 2)):
+        links.append(Link(url(request, ADD, **given, action="rate", rate=rate), gettext("Raise for this client…")))
+    if may_release(request) and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
         links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
+    if may_add and not subject.meets_everybody and not is_internal(identity):
+        links.append(Link(url(request, ADD, **given, action="block"), gettext("Block…"), harms=True))
     return links
 
 
-def _can_be_released(identity: str) -> bool:
-    """Whether it is one client, in clear: counts cannot be found by a hash."""
-    try:
-        subject = parse_subject(identity)
-    except ValueError:
-        return False
-    return subject.one_client and not subject.hashed
+def scaled(rule: str, by: float) -> str:
+    """So many times what a rule allows, ``10/1m; 40/1h`` for twice ``5/1m; 20/1h``; empty if that is the same, or not known."""
+    known = current.rulebook().by_name.get(rule) or code_rates.rule(rule)
+    limits = [(window.limit, max(1, int(window.limit * by)), window.period_ms) for window in (known.windows if known else ())]
+    if all(before == after or not before for before, after, _ in limits):
+        return ""
+    return "; ".join(f"{after}/{format_duration(period_ms)}" for _, after, period_ms in limits)
 
 
 _TEXT = {"class": "vTextField", "autocomplete": "off"}

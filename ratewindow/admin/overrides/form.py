@@ -67,7 +67,8 @@ class OverrideForm(EditForm):
         super().__init__(*args, **kwargs)
         if "identity" in self.fields:  # it is fixed after the first save
             self.fields["lasts"].initial = DEFAULT_DURATION
-            self.initial.setdefault("action", BLOCK)
+        if "reason" in self.fields:
+            self.fields["reason"].required = True
 
     def clean_identity(self) -> str:
         return typed_client(self.request, self.cleaned_data["identity"])
@@ -128,10 +129,9 @@ class QuickForm(OverrideForm):
         help_texts: dict[str, Any] = dict.fromkeys(fields, "")
 
     required_css_class = "required"
-    action = forms.ChoiceField(label=_("What"), choices=Override.Action.choices)
+    action = forms.ChoiceField(label=_("What"), choices=[("", _("Choose…")), *Override.Action.choices])
     field_order = ["identity", "action", "rate", "rule", "lasts", "reason"]
 
     def __init__(self) -> None:
         super().__init__(auto_id="rw-quick-%s", label_suffix="")
-        self.fields["reason"].required = True
         self.fields["lasts"].help_text = ""

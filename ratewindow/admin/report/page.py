@@ -14,27 +14,22 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow import conf, rooms
 from ratewindow.admin.base import reverse
-from ratewindow.admin.overrides.client import ADD, of_client, url
-from ratewindow.admin.rights import display, may_see, may_switch
+from ratewindow.admin.report.remedies import on_client, on_rule, remedies
+from ratewindow.admin.rights import display, may_see
 from ratewindow.admin.state import glance
-from ratewindow.admin.wording import FAILED, LIMIT_OR_BLOCK, REFUSED, mode_in_words, sentence
+from ratewindow.admin.wording import FAILED, LIMIT_OR_BLOCK, REFUSED, mode_in_words, short_sentence
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent
-from ratewindow.limiter.durations import format_duration
-from ratewindow.limiter.types import Window
+from ratewindow.health import emergency, overview
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.operations.lockout import may_view_overrides
-from ratewindow.overrides.subjects import EVERYBODY, masked
 from ratewindow.report.offenders import Name, Offenders
 from ratewindow.report.reading import Reading, read
 from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Period, Report, between, last
 from ratewindow.report.spells import WOULD_REFUSE
-from ratewindow.report.summary import chart_data, clients, figures, long_label, span, summary, table, who_was_refused
-from ratewindow.rooms import Link
-from ratewindow.rulebook import current
+from ratewindow.report.summary import about, chart_data, clients, figures, long_label, span, summary, table, who_was_refused
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import BLOCKS
-from ratewindow.store import process_clients
 
 DEFAULT = "1h"
 MOMENT = "%Y-%m-%dT%H:%M"
@@ -100,7 +95,9 @@ class ReportForm(forms.Form):
     def read(self, most: int = 40) -> Reading:
         """`most` names of each kind: clients, networks."""
         now = time_zone.now()
-        return read(self.to_period(now), self.rules(), now, most, ask_redis=glance(self._request)["store"]["reachable"])
+        status = glance(self._request)
+        lately = emergency.of_all(status["processes"])
+        return read(self.to_period(now), self.rules(), now, most, status["store"]["reachable"], lately)
 
     def _value(self, name: str) -> Any:
         return self.cleaned_data.get(name) if self.is_valid() else None
@@ -112,12 +109,14 @@ def _rule_names(chosen: str) -> set[str]:
     return {*RateRule.objects.values_list("name", flat=True), *code_rates.load_names(), *deleted}
 
 
-OFTEN_S, SELDOM_S = 5, 60  # how often an hour, and a longer period, is read again
+OFTEN_S, SELDOM_S = 5, 15  # how often an hour, and a longer period, is read again
 
 
 def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
     """What ``body.html`` shows."""
     report, marks = reading.report, list(_marks(request, reading.report, form.rule_name()))
+    status = glance(request)
+    proxies = overview.proxies(status["processes"])
     labels = {
         "passed": gettext("Passed"),
         "would": gettext("Would refuse"),
@@ -127,19 +126,22 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
     bound = reading.offenders.bound.rank
     return {
         "report": report,
-        "summary": summary(reading, partial(display, request)),
-        "is_loud": any(spell.outcome != WOULD_REFUSE for spell in reading.spells),
+        "summary": " ".join([*proxies, summary(reading, partial(display, request))]),
+        "warnings": [each for each in status["warnings"] if each not in proxies],
+        "is_loud": proxies or any(spell.outcome != WOULD_REFUSE for spell in reading.spells),
         "span": span(report),
-        "links": _links(request, reading),
+        "remedies": remedies(request, reading),
+        "about": about(reading.behind) if reading.behind else "",
         "figures": figures(report),
         "steps": table(report),
         "chart": {**chart_data(report), "labels": labels, "marks": marks, "query": form.query(period="")},
         "marks": marks,
-        "who": client_lines(request, reading.offenders),
+        "who": client_lines(request, reading.offenders, form.rule_name()),
         "who_was_refused": who_was_refused(reading.offenders),
         "bound": number(bound) if bound else "",
         "masked": not may_see(request),
         "hashed": conf.current().anonymize == "all",
+        "is_mistake": proxies or any(spell.everybody is not None for spell in reading.spells),
         "rules": list(rule_lines(request, report)),
         "reasons": reasons(report, with_blocks=may_view_overrides(request)),
         "stats": conf.current().stats,
@@ -147,7 +149,7 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
 
 
 def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
-    """The period, the rule, the files, how often the rest is read again, and whether counts are collected."""
+    """The period, the rule, and how often the rest is read again."""
     period, query = reading.report.period, form.query()
     every_s = OFTEN_S if period.end - period.start <= 2 * HOUR else SELDOM_S
     return {
@@ -156,25 +158,9 @@ def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> 
             {"label": label, "query": form.query(period=name), "chosen": name == form.chosen()}
             for name, (__, label, __) in CHOICES.items()
         ],
-        "is_late": _is_late(reading),
         # A report up to now, whose numbers change.
         "live": {"url": f"?{query}&live=1", "every": every_s} if form.is_valid() and not form.cleaned_data["end"] else None,
     }
-
-
-def _links(request: HttpRequest, reading: Reading) -> list[Link]:
-    """What can be done about the first spell: about who is behind it, and about its rule."""
-    if reading.behind is None:
-        return []
-    spell, who = reading.spells[0], reading.behind.value
-    reason = gettext("%(rule)s refuses %(count)s requests") % {"rule": spell.rule, "count": number(spell.count)}
-    return [*(on_client(request, who, reason) if who else ()), *on_rule(request, spell.rule, reason)]
-
-
-def _is_late(reading: Reading) -> bool:
-    """Whether counts have waited for a collector, which runs every minute, for an hour: those of a process that was late may."""
-    waits = not process_clients.in_memory() and any(start < reading.now - HOUR for start, _ in reading.report.known.sums)
-    return waits and not ThrottleStat.objects.filter(resolution="minute", start__gt=reading.now - HOUR).exists()
 
 
 def _marks(request: HttpRequest, report: Report, rule: str) -> Iterator[dict[str, object]]:
@@ -187,33 +173,33 @@ def _marks(request: HttpRequest, report: Report, rule: str) -> Iterator[dict[str
             yield {"step": step, "when": when, "short": mark.short, "text": mark.text, "url": mark.url}
 
 
-MOST_CLIENTS = 10  # networks, and clients of none of these
+MOST_CLIENTS = 12  # and networks of clients that behave alike
 MOST_RULES = 100  # in the table; a report of a single rule shows any other
 
 
-def client_lines(request: HttpRequest, found: Offenders) -> list[dict[str, Any]]:
-    """Networks with their clients as `members`, then other clients, those most refused first; masked for who may not see them."""
+def client_lines(request: HttpRequest, found: Offenders, rule: str = "") -> list[dict[str, Any]]:
+    """Clients, and networks with their clients as `members`, those most refused first; masked for who may not see them. `rule`
+    is the one that the report is about, if any."""
     total = found.total.refused + found.total.would_refuse
 
     def line(name: Name, members: Sequence[Name] = ()) -> dict[str, Any]:
-        in_shadow = gettext("Would be refused: %s.") % number(name.would_refuse)
+        note = clients(name.clients) if name.clients.number else gettext("in %s") % name.hint if name.hint else ""
         return {
             "who": display(request, name.value),
-            "note": clients(name.clients) if name.clients.number else "",
+            "note": note,
             "refused": number(name.refused),
             "would_refuse": number(name.would_refuse),
             "share": percent(name.rank, total),  # of all requests that were refused, or would have been
-            "links": on_client(
-                request, name.value, gettext("Refused %s times") % number(name.refused) if name.refused else in_shadow
-            ),
+            "links": on_client(request, name.value, rule),
             "members": [line(client) for client in members],
         }
 
-    networks = found.networks[:MOST_CLIENTS]
+    networks = {network.value for network in found.networks}
     inside: defaultdict[str, list[Name]] = defaultdict(list)
     for client in found.clients:
-        inside[client.inside if client.inside in {network.value for network in networks} else ""].append(client)
-    return [*(line(name, inside[name.value]) for name in networks), *map(line, inside[""][:MOST_CLIENTS])]
+        inside[client.inside if client.inside in networks else ""].append(client)
+    names = sorted([*found.networks, *inside.pop("", ())], key=lambda name: (-name.refused, -name.would_refuse))
+    return [line(name, inside[name.value]) for name in names[:MOST_CLIENTS]]
 
 
 def rule_lines(request: HttpRequest, report: Report) -> Iterator[dict[str, Any]]:
@@ -237,14 +223,14 @@ def rule_lines(request: HttpRequest, report: Report) -> Iterator[dict[str, Any]]
             "share": percent(sums.refused, sums.met),
             "share_width": max(2, round(100 * sums.refused / sums.met)) if sums.refused else 0,  # visible if there was any
             "would_refuse": number(sums.would_refuse),
-            "links": on_rule(request, name, gettext("Refused %s times") % number(sums.refused)) if sums.refused else [],
+            "links": on_rule(request, name) if sums.refused else [],
         }
 
 
 def _described(name: str, row: RateRule | None) -> tuple[str, str, str]:
     """The mode of its row, ``code`` without a row, ``gone`` without either; the mode's label; and the rule in a sentence."""
     if row is not None:
-        return row.mode, mode_in_words(row), sentence(row)
+        return row.mode, mode_in_words(row), short_sentence(row)
     if name == BLOCKS:  # a line of blocked requests, which is no rule
         return "", "", gettext("Requests of blocked clients that matched no enforced rule.")
     return ("code", gettext("In code"), "") if name in code_rates.load_names() else ("gone", gettext("Deleted"), "")
@@ -264,26 +250,3 @@ def reasons(report: Report, with_blocks: bool) -> tuple[list[dict[str, Any]], li
 def _reasons(counts: Mapping[str, int], words: Mapping[str, Any], whole: int) -> Iterator[dict[str, Any]]:
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         yield {"words": words.get(name, name), "name": name, "count": number(count), "share": percent(count, whole)}
-
-
-def on_client(request: HttpRequest, identity: str, reason: str) -> list[Link]:
-    """None where the reader may not see the client; a network is shown to all."""
-    is_shown = may_see(request) or masked(identity) == identity
-    return of_client(request, identity, reason=reason) if is_shown else []
-
-
-def on_rule(request: HttpRequest, rule: str, reason: str) -> list[Link]:
-    """Half of what the rule allows, for everybody; that takes the permission to switch all limits off."""
-    known = current.rulebook().by_name.get(rule) or code_rates.rule(rule)
-    rate = half_of(known.windows if known else ())
-    if not rate or not request.user.has_perm("ratewindow.add_override") or not may_switch(request):
-        return []
-    given = {"identity": EVERYBODY, "action": "rate", "rule": rule, "rate": rate, "lasts": "1h", "reason": reason}
-    return [Link(url(request, ADD, **given), gettext("Tighten %s…") % rule)]
-
-
-def half_of(windows: Sequence[Window]) -> str:
-    """``2/1m; 10/1h`` of ``5/1m; 20/1h``; empty if nothing less is left to allow."""
-    if all(window.limit < 2 for window in windows):
-        return ""
-    return "; ".join(f"{max(1, window.limit // 2)}/{format_duration(window.period_ms)}" for window in windows)

@@ -120,7 +120,7 @@ class ReportAdmin(RecordedAdmin):
             raise PermissionDenied
         form = page.ReportForm(request)
         reading = form.read()
-        shown = page.body_context(request, reading, form)
+        shown = {**page.body_context(request, reading, form), "files": files(request, form.query())}
         if "live" in request.GET:  # only the part that changes
             return TemplateResponse(request, "admin/ratewindow/throttlestat/body.html", shown)
         context = {
@@ -132,7 +132,6 @@ class ReportAdmin(RecordedAdmin):
             "may_switch": may_switch(request) and not off_message(),
             **shown,
             **page.filter_context(request, reading, form),
-            "files": files(request, form.query()),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)

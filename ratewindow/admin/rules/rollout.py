@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 from ratewindow import rooms
 from ratewindow.admin.base import reverse
 from ratewindow.admin.rights import may_enforce
-from ratewindow.admin.state import glance
+from ratewindow.admin.state import emergencies, glance
 from ratewindow.admin.wording import mode_in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent, some_of
@@ -46,7 +46,10 @@ def last_hour_column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 
 
 def last_hour_of(request: HttpRequest, name: str) -> SafeString:
-    return figures(report_for(request), name)
+    said = figures(report_for(request), name)
+    if all(name != each.rule for each in emergencies(request)):
+        return said
+    return format_html('<strong class="rw-hour-refused">{}</strong> {}', gettext("refuses nearly everybody"), said)
 
 
 def figures(report: Report, name: str) -> SafeString:

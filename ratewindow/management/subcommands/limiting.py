@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from ratewindow import conf, rooms
 from ratewindow.checks import TAG, check_rows
 from ratewindow.counting.collecting import collect_stats
-from ratewindow.health import overview
+from ratewindow.health import emergency, overview
 from ratewindow.management.subcommand import REASON, Subcommand, table
 from ratewindow.management.subcommands import rules
 from ratewindow.operations import switch_off
@@ -121,6 +121,11 @@ def _health(stdout: Any) -> str:
         stdout.write(f"State: {sentence}")
     if status.get("switch", {}).get("off"):
         stdout.write(f"Limits are {kill_switch.turned.words() if status['switch']['setting'] else 'off by the settings'}.")
+    emergencies = [each.sentence for each in emergency.now(status["processes"])]
+    for sentence in emergencies:
+        stdout.write(f"State: {sentence}")
+    if emergencies:
+        return "A rule refuses nearly everybody."
     return "" if status["ok"] else "Limiting is degraded."
 
 
