@@ -46,15 +46,15 @@ PACKAGES = (
 INTRODUCTION = """\
 # Who guesses passwords
 
-Written by `make logins`, in a quarter of an hour. A site has seventeen ways in, of Django and eleven packages, and accounts whose
-passwords are guessed. A guess counts when the hasher has compared it with the password, whichever view or backend asked for that:
-what is not compared teaches nobody anything. A bar, in the column *at most*, is what was promised, and `make logins` fails where
-one is missed. All servers are on loopback, and addresses are told by `X-Forwarded-For`.
+Written by `make logins`, in a quarter of an hour. A site has seventeen ways in, of Django and eleven packages, and accounts
+whose passwords are guessed. A guess counts when the hasher has compared it with the password, whichever view or backend asked
+for that: a password that is not compared teaches nobody anything. A bar, in the column *at most*, is what was promised, and
+`make logins` fails where one is missed. All servers are on loopback, and addresses are told by `X-Forwarded-For`.
 
-What it costs: a backend in `AUTHENTICATION_BACKENDS`, a signed cookie on each device where somebody has logged in, and for a
-right login the calls of Redis and the query that are counted below. Whoever has the right password but no known device waits
-while strangers have used up the limit of the name, or resets the password by mail. No limit here stops guesses at many names from
-many networks, few at each.
+It costs a backend in `AUTHENTICATION_BACKENDS`, and a signed cookie on each device where somebody has logged in. A right login
+costs the calls of Redis and the query that are counted below. An owner without a known device waits while strangers have used
+up the limit of the name, or resets the password by mail. No limit here stops guesses at many names from many networks, few at
+each.
 """
 
 

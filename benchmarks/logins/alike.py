@@ -25,9 +25,9 @@ APART = 1.05  # the most that one median may be of the other
 BEFORE, AFTER = "before the limit", "after the limit"
 ABOUT = f"""\
 A wrong password for a name with an account, and for one without: status, body, headers, cookies and number of queries, for each
-of {len(WAYS)} ways in. Left out are the name itself, what is random (tokens, cookies' values, the refusal's code), dates, and the
-queries by which ratewindow looks for new rules now and then. What a package tells apart by itself, without the room, is no fault
-of the room. Times are of Django's view, in turns; neither median may be more than {APART:g} times the other."""
+of {len(WAYS)} ways in. The comparison leaves out the name itself, random values (tokens, values of cookies, the refusal's code),
+dates, and the queries by which ratewindow looks for new rules now and then. A difference that a package makes without the room is
+no fault of the room. Times are those of Django's view, in turns; neither median may be more than {APART:g} times the other."""
 
 _addresses = map(stranger, count())
 _RANDOM = {"Date", "Expires", "Set-Cookie"}

@@ -7,9 +7,10 @@ from benchmarks.tables import Row, Section
 
 GUARDS = {"ours": "ratewindow", "axes": "django-axes", "axes-by-name": "axes, by name", "cookies": "device-cookies"}
 ABOUT = """\
-How many guesses reached the hasher, of as many as the row says, and whether the victim got in meanwhile. ratewindow has the rules
-of `manage.py ratewindow protect --enforce`, the others their defaults; *by name* is `AXES_LOCKOUT_PARAMETERS = ["username"]`.
-Fewer guesses are not all there is to it: a guard that lets nobody try a name lets any stranger lock its owner out."""
+The table says how many guesses reached the hasher, of as many as the row says, and whether the victim got in meanwhile. The
+rules of ratewindow are those of `manage.py ratewindow protect --enforce`, the others have their defaults; *by name* is
+`AXES_LOCKOUT_PARAMETERS = ["username"]`. Fewer guesses are not enough: a guard that lets nobody try a name lets any stranger
+lock its owner out."""
 
 
 def section() -> Section:

@@ -35,25 +35,26 @@ CROWDED = {
 _addresses = map(stranger, count())
 
 CROWD = """\
-{guesses:,} wrong passwords, {at_once} at once, each from an address in a network of its own, shared out among the ways in: how
-many reached the hasher, of one account for each way. Meanwhile {others:,} other people log in rightly at Django's view, each
-once, from addresses of their own. It took {times}.
+{guesses:,} wrong passwords, {at_once} at once, each from an address in a network of its own, are shared out among the ways in.
+The table says how many reached the hasher, of one account for each way. Meanwhile {others:,} other people log in rightly at
+Django's view, each once, from addresses of their own. It took {times}.
 Five guesses are allowed in a minute, and ten by a way in that took longer. gunicorn has four processes, uvicorn two."""
 WHY_MORE = f"""\
 Why more: a process whose threads wait too long for a core, or for Python's lock, finds that Redis has not answered within
-`TIMEOUT`, of 100 ms, and counts such a login by itself, as it does while Redis is away. So each process may allow its own
+`TIMEOUT`, of 100 ms, and counts such a login by itself, as it does while Redis is down. So each process may allow its own
 {LIMIT}, beside the {LIMIT} that Redis allows. With more time for Redis none is counted so."""
 SIEGE = """\
 {strangers:,} strangers guess at one account, {at_once} at once, each from a network of its own. Then its owner comes: on a known
 device; on a new one, which is refused; and on that one again after a reset of the password."""
 FAILURES = """\
-{attackers} clients guess at one account without a pause, each time from another network; {before:g} s later the one Redis fails.
-What counts are guesses that reached the hasher in the {failing:g} s from then on: each process may allow its own {limit}, and a
-Redis that has forgotten all counts {limit} more. Meanwhile the owner logs in on a known device, again and again, and nobody may
-refuse that. Times are what a client waited for an answer, also for one of the machine's {cores} cores, before the fault and from
-then on: no answer may take more than {longest} ms. A process waits three times for a Redis that hangs, then asks it no
-more, so whoever queues behind others for a process waits for theirs as well. The site freezes what it has loaded (`gc.freeze`),
-as one of so many packages should: else Python looks once through all of that, in the middle of a request."""
+{attackers} clients guess at one account without a pause, each time from another network; {before:g} s later the one Redis
+fails. Only guesses that reached the hasher in the {failing:g} s from then on count. Each process may allow its own {limit}, and
+a Redis that has forgotten all counts {limit} more. Meanwhile the owner logs in on a known device, again and again, and nobody
+may refuse that. Times are those that a client waited for an answer, also for one of the machine's {cores} cores, before the
+fault and from then on. No answer may take more than {longest} ms. A process waits three times for a Redis that hangs, then asks
+it no more. A client that queues behind others for a process waits for theirs as well. The site freezes the modules that it has
+loaded (`gc.freeze`), as a site of so many packages should. Otherwise Python looks once through all of them, in the middle of a
+request."""
 WHY_LATER = """\
 Why later: a machine that does something else meanwhile. The median and the longest time before the fault show it, too."""
 

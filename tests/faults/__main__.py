@@ -23,8 +23,8 @@ INTRODUCTION = f"""\
 # What a fault costs
 
 Written by `make faults ARGS=--write`. Each fault is done to a real server, or on the way to it, while a site with two
-workers is under steady traffic of four clients. Times are the most that the limiter took of a request, in milliseconds:
-while *failing*, from the fault until every worker's breaker is open, and while *open*, until the fault is over.
+workers is under steady traffic of four clients. Times are the most that the limiter took of a request, in milliseconds.
+*Failing* is the time from the fault until every worker's breaker is open, *open* the time from then until the fault is over.
 *Back* is how long afterwards a request was still decided without Redis. Waiting for a processor is left out, except on an
 event loop.
 
@@ -133,11 +133,11 @@ def _edits(page: Page, folder: Path) -> None:
     with place(template(folder)) as made, editing(made) as editor:
         taken = time_edits([made.serve("preload"), made.serve("uvicorn")], editor, EDITS)
     within = sum(each <= OBEYED_S for each in taken)
-    figures = f"the median {sorted(taken)[EDITS // 2]:.2f} s, the slowest {max(taken):.2f} s"
+    figures = f"The median was {sorted(taken)[EDITS // 2]:.2f} s, the slowest {max(taken):.2f} s"
     page.add("## Edits of a limit")
     page.add(
         f"Four workers of gunicorn and two of uvicorn, `REFRESH` 1 s: {within} of {EDITS} edits were obeyed by all six within "
-        f"{OBEYED_S} s, {page.verdict(within == EDITS)}; {figures}."
+        f"{OBEYED_S} s, {page.verdict(within == EDITS)}. {figures}."
     )
 
 

@@ -25,7 +25,7 @@ INTRODUCTION = """\
 # Minutes of mixed traffic, and a fault every few seconds
 
 Written by `make soak ARGS=--write`. Eight clients ask gunicorn and uvicorn (two workers each) as fast as they are
-answered, for pages with a limit of 10 in 2 s and for pages with hardly any. There are pages with each choice for *while
+answered. They ask for pages with a limit of 10 in 2 s and for pages with hardly any. There are pages with each choice for *while
 Redis is unavailable* (allow, local, refuse). Every 20 seconds something happens to Redis, the way to it, the database, the rules
 or a worker, in an order that a seed decides.
 """
