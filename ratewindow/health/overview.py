@@ -81,7 +81,6 @@ def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
     try:
         client = process_clients.client()
         store = server_info.ask(client) if at_server else {"reachable": True}
-        store["is_late"] = minutes.are_late(time.time())
         others = processes.everywhere(client)
     except Exception as error:  # whichever of server, address or name server it is
         return server_info.unasked(f"{type(error).__name__}: {error}"), [own]
@@ -166,7 +165,8 @@ def _warnings(found: Sequence[Process]) -> list[str]:
 def _late(store: dict[str, Any]) -> list[str]:
     """Nobody collects: the report forgets what waits for longer than Redis keeps it."""
     text = gettext("Nobody collects: run Celery's beat and a worker, or manage.py ratewindow collect every minute by cron.")
-    return [text] if store.get("is_late") else []
+    asks = store["reachable"] and not process_clients.in_memory()
+    return [text] if asks and minutes.are_late(time.time()) else []
 
 
 def proxies(found: Sequence[Process]) -> list[str]:

@@ -72,6 +72,7 @@ class Spell:
     from_start: bool  # at the start of the period, so it may have begun earlier
     met: int = 0  # requests that matched the rule meanwhile
     met_before: float = 0.0  # and in a time of this length before it
+    share: float = 0.0  # of the requests that matched it in its full steps
     visitors: HowMany = NO_ONE  # that it refused in its last minutes
     alone: int = 0  # how many of these no other rule refused, about
     count_last: int = 0  # of its last minutes
@@ -135,12 +136,14 @@ def _latest(rule: str, outcome: str, found: Report, before: Report | None, now: 
         usually = _usually(before, rule, outcome, end - start)
         ongoing = not is_over and now - end <= max(period.step, MOST_GAP * MINUTE)
         met_before = met_earlier * ((end - start) / max(start - period.start, period.step))
-        return Spell(rule, outcome, start, end, count, usually, ongoing, first == 0, met, met_before)
+        full = slice(first, max(stop - 1, first + 1))  # it may have ended within the last step
+        share = sum(counts[full]) / max(1, sum(sums.met for sums in steps[full]))
+        return Spell(rule, outcome, start, end, count, usually, ongoing, first == 0, met, met_before, share)
 
     whole = spell(begin)
     if whole.count <= TIMES * whole.usual or not is_large(whole.count, whole.met):
         return None
-    mostly = takewhile(lambda number: 2 * counts[number] >= steps[number].met, range(stop - 1, begin - 1, -1))
+    mostly = takewhile(lambda number: 2 * counts[number] >= steps[number].met, range(stop - 2, begin - 1, -1))
     return replace(whole, worst=spell(min(mostly, default=stop - 1)))
 
 
@@ -171,6 +174,8 @@ def _with_visitors(spell: Spell, known: Waiting, lately: Lately, now: datetime) 
     others = reduce(united, (who.registers_refused for who in by_rule.values()), "")
     alone = estimate(united(mine.registers_refused, others)) - estimate(others)
     visitors = how_many(mine.clients, REFUSED, mine.registers_refused)
+    if not visitors.exact:
+        visitors = replace(visitors, number=max(visitors.number, round(estimate(mine.registers_refused))))
 
     def seen(spell: Spell) -> Spell:
         return replace(spell, visitors=visitors, alone=round(alone), count_last=mine.total.refused)
@@ -183,7 +188,7 @@ def _with_visitors(spell: Spell, known: Waiting, lately: Lately, now: datetime) 
 def _everybody(spell: Spell, who: Who, lately: Lately) -> Everybody | None:
     passed, refused = lately.get(spell.rule, (0, 0)) if spell.ongoing else (0, 0)
     is_now = passed + refused >= FEW
-    share = refused / (passed + refused) if is_now else spell.count / spell.met
+    share = refused / (passed + refused) if is_now else spell.share
     if 1 - share > (MOST_PASS if is_now else MOST_PASSED) or spell.visitors.number < LEAST_VISITORS or _is_of_one(who):
         return None
     of_all = refused / max(1, sum(lately.get(ALL, ()))) if is_now else 0.0

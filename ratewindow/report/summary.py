@@ -75,8 +75,8 @@ def figures(report: Report) -> list[dict[str, Any]]:
     parts = (
         ("passed", gettext("Passed"), total.passed, share(total.passed)),
         ("refused", gettext("Refused"), total.refused, share(total.refused)),
-        ("would", gettext("Would refuse"), total.would_refuse, gettext("of those passed, by rules in shadow")),
         *([("other", gettext("Refused by another rule"), total.other, share(total.other))] if total.other else []),
+        ("would", gettext("Would refuse"), total.would_refuse, gettext("of those passed, by rules in shadow")),
         *([("fallback", gettext("Decided without Redis"), total.fallback, share(total.fallback))] if total.fallback else []),
     )
     return [
@@ -122,21 +122,20 @@ def refuses_everybody(spell: Spell, everybody: Everybody) -> str:
     """``oops refuses nearly everybody: 97 % of all requests, 60 clients, since 06:03, when root changed it.``"""
     edit = everybody.edit
     since = time_zone.in_short(edit.at if edit else spell.start)
+    many = clients(HowMany(spell.visitors.number))
     part = gettext("%s of all requests") if everybody.of_all else gettext("%s of its requests")
     values = {
         "rule": spell.rule,
         "part": part % percent(round(1000 * everybody.share), 1000),
         "count": number(spell.count),
-        "clients": clients(spell.visitors),
+        "clients": many if spell.visitors.exact else gettext("about %s") % many,
         "start": gettext("%(time)s, when %(by)s changed it") % {"time": since, "by": edit.by} if edit and edit.by else since,
         "end": time_zone.in_short(spell.end),
     }
     if spell.ongoing:
         return gettext("%(rule)s refuses nearly everybody: %(part)s, %(clients)s, since %(start)s.") % values
-    past = gettext(
-        "%(rule)s refused nearly everybody: %(count)s requests, %(clients)s, until %(end)s, since %(start)s. It is over."
-    )
-    return past % values
+    text = gettext("%(rule)s refused nearly everybody until %(end)s: %(count)s requests, %(clients)s, since %(start)s. It is over.")
+    return text % values
 
 
 def _quiet(report: Report, is_usual: bool) -> str:

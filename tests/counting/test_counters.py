@@ -11,6 +11,7 @@ from django.test import override_settings
 
 from ratewindow.counting import minutes, sums
 from ratewindow.counting.counters import Counters, counters
+from ratewindow.counting.sheets import ALL
 from ratewindow.counting.sums import Sums
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients, state_keys
@@ -36,8 +37,24 @@ def process(clock):
     return Counters(clock)
 
 
+def of_rules(counted):
+    return {rule: sums for rule, sums in counted.items() if rule != ALL}
+
+
 def in_redis(ago=0):
-    return minutes.read([NOW_MINUTE - ago])[NOW_MINUTE - ago]
+    return of_rules(minutes.read([NOW_MINUTE - ago])[NOW_MINUTE - ago])
+
+
+def test_each_request_counts_once_in_all_requests_by_what_became_of_it(process):
+    process.record([decision("login", "refused", "limit"), decision("api", "other")])
+    process.record([decision("login"), decision("api"), decision("search", "would_refuse", "limit")])
+    process.record([decision("api")])
+    process.record([])
+    whole = Sums(passed=2, refused=1, would_refuse=1, reasons={"limit": 1})
+    assert process.held()[NOW_MINUTE][ALL] == whole
+    process.flush()
+    assert minutes.read([NOW_MINUTE])[NOW_MINUTE][ALL] == whole
+    assert ALL not in minutes.read_who([NOW_MINUTE])[NOW_MINUTE]
 
 
 def test_a_request_counts_once_for_each_rule_it_met(process):
@@ -152,7 +169,7 @@ def test_nothing_is_sent_when_nothing_changed(process, redis_client):
 def test_a_minute_that_is_over_and_sent_is_forgotten(process, clock):
     process.record([decision("login")])
     process.flush()
-    assert process.held() == {NOW_MINUTE: {"login": Sums(passed=1)}}
+    assert of_rules(process.held()[NOW_MINUTE]) == {"login": Sums(passed=1)}
     clock.now_s += 60
     process.flush()
     assert process.held() == {}
@@ -217,7 +234,7 @@ def test_too_many_rule_names_are_told_once_and_not_counted(process, caplog, monk
     with caplog.at_level(logging.WARNING, "ratewindow"):
         for number in range(10):
             process.record([decision(f"rule-{number}")])
-    assert sorted(process.held()[NOW_MINUTE]) == ["rule-0", "rule-1", "rule-2"]
+    assert sorted(process.held()[NOW_MINUTE]) == [ALL, "rule-0", "rule-1"]
     assert len(caplog.records) == 1
 
 
@@ -240,7 +257,7 @@ def test_in_memory_the_counts_stay_in_the_process(process, settings, redis_clien
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         process.record([decision("login")])
         process.flush()
-        assert process.held() == {NOW_MINUTE: {"login": Sums(passed=1)}}
+        assert of_rules(process.held()[NOW_MINUTE]) == {"login": Sums(passed=1)}
     assert not redis_client.exists(state_keys.minutes())
 
 

@@ -211,7 +211,7 @@ def test_warnings_of_other_processes_are_in_the_language_of_the_reader(monkeypat
     monkeypatch.setattr(in_words, "gettext", lambda text: f"⟦{text}⟧")
     for number in range(2):
         another("web", 100 + number, warnings=[("{count} requests", {"count": number})])
-    assert overview.status()["warnings"] == ["⟦1 requests⟧"]
+    assert overview.status()["warnings"] == ["⟦⟦1 requests⟧.⟧"]
 
 
 def test_processes_with_another_secret_key_are_a_problem() -> None:

@@ -15,7 +15,7 @@ from ratewindow.counting.collecting import collect_stats, minute_start, store_wh
 from ratewindow.counting.counters import Counters, counters
 from ratewindow.counting.sums import Counted, Group, Who
 from ratewindow.models import OffenderStat
-from ratewindow.report import reading
+from ratewindow.report import offenders as offenders_module
 from ratewindow.report.offenders import HowMany, Name
 from ratewindow.report.report import CHOICES, last, waiting
 from tests.support.made_counts import NOW_MINUTE, NOW_S
@@ -27,7 +27,7 @@ NOW = datetime.fromtimestamp(NOW_S + 30, UTC)
 
 
 def asked(choice="1h", rule="", ask_redis=True):
-    return reading.offenders(last(choice, NOW), rule, waiting(NOW_S + 30, ask_redis))
+    return offenders_module.offenders(last(choice, NOW), rule, waiting(NOW_S + 30, ask_redis))
 
 
 def times(found):
@@ -86,20 +86,22 @@ def test_the_top_ten_are_those_that_the_clients_counted():
 
 def test_would_refuse_is_said_of_clients_and_networks():
     process = Counters(lambda: NOW_S)
-    for number in range(9):
+    for number in range(11):
         process.record([met(f"ip:203.0.113.{number}" if number else "user:7", "would_refuse", "search")])
     process.flush()
     found = asked(rule="search")
-    assert (found.would_refuse, found.refused) == (HowMany(9), HowMany(0))
-    assert found.networks == (Name("ip:203.0.113.0/24", 0, 8, clients=HowMany(8)),)
+    assert (found.would_refuse, found.refused) == (HowMany(11), HowMany(0))
+    assert found.networks == (Name("ip:203.0.113.0/24", 0, 10, clients=HowMany(10)),)
 
 
-def test_a_network_in_which_one_client_was_refused_is_left_to_the_client():
+def test_a_network_of_few_clients_is_a_hint_beside_them():
     process = Counters(lambda: NOW_S)
     for address in ("203.0.113.9", "198.51.100.1", "198.51.100.2"):
         process.record([met(f"ip:{address}", "refused")], True, RequestFactory().get("/", REMOTE_ADDR=address))
     process.flush()
-    assert [(name.value, name.clients) for name in asked().networks] == [("ip:198.51.100.0/24", HowMany(2))]
+    assert asked().networks == ()
+    hints = {name.value: name.hint for name in asked().clients}
+    assert hints == {"ip:203.0.113.9": "", "ip:198.51.100.1": "ip:198.51.100.0/24", "ip:198.51.100.2": "ip:198.51.100.0/24"}
 
 
 def test_of_very_many_clients_it_says_at_least_how_many(monkeypatch):
@@ -113,7 +115,7 @@ def test_of_very_many_clients_it_says_at_least_how_many(monkeypatch):
 
 
 def test_what_the_database_does_not_list_raises_the_bound(monkeypatch):
-    monkeypatch.setattr(reading, "MOST_READ", 3)
+    monkeypatch.setattr(offenders_module, "MOST_READ", 3)
     named = {f"user:{number}": Counted(number) for number in range(1, 9)}
     store_who({(minute_start(NOW_MINUTE - 5), "login"): Who(Counted(36, 0, 800), Group(named))})
     found = asked()
@@ -146,7 +148,7 @@ def test_without_redis_the_rows_alone_are_read(monkeypatch):
 def test_in_memory_it_is_what_this_process_counted(settings):
     with override_settings(RATEWINDOW={**settings.RATEWINDOW, "REDIS": "memory://"}):
         counters.record([met("user:1", "refused")])
-        found = reading.offenders(last("15m", timezone.now()), "", waiting())
+        found = offenders_module.offenders(last("15m", timezone.now()), "", waiting())
     assert times(found) == {"user:1": 1}
 
 

@@ -31,7 +31,7 @@ def typed(**fields: str) -> dict[str, str]:
         "rule": "",
         "rate": "",
         "lasts": "1h",
-        "reason": "",
+        "reason": "scraping",
         **when,
         **fields,
     }

@@ -192,10 +192,10 @@ class TestForm:
         (told,) = errors(page.post(change(override), typed(reason="new")))
         assert told == "The identity is no longer valid, so this applies to nobody. Delete it and add a new one."
 
-    def test_the_first_of_the_choices_is_the_one_that_is_chosen(self, page: Client) -> None:
+    def test_nothing_is_chosen_for_anybody(self, page: Client) -> None:
         choices = re.findall(r'<input type="radio" name="action" value="(\w+)"([^>]*)>', text(page.get(ADD)))
         assert [value for value, _ in choices] == ["block", "allow", "rate"]
-        assert [value for value, more in choices if "checked" in more] == ["block"]
+        assert [value for value, more in choices if "checked" in more] == []
 
 
 class TestSecrets:

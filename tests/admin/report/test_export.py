@@ -24,7 +24,7 @@ FORMULA = '=HYPERLINK("http://evil.example")'
 def make() -> None:
     minute = int(time.time()) // 60
     named = {"ip:203.0.113.9": Counted(2, 0, 5), f"header:x:{FORMULA}": Counted(1, 0, 1)}
-    who = Who(Counted(3, 0, 9), Group(named), Group({FORMULA: Counted(3, 0, 0)}))
+    who = Who(Counted(3, 0, 9), Group(named, Counted(1)), Group({FORMULA: Counted(3, 0, 0)}))
     minutes.send(
         {minute: {"p|login": Sums(passed=6, refused=3), "p|api": Sums(passed=4)}}, time.time(), {minute: {"p|login": who}}
     )

@@ -63,7 +63,7 @@ def test_a_rule_in_shadow_is_said_to_refuse_nobody(admin_client: Client) -> None
 def forms(client: Client) -> dict[str, dict[str, str]]:
     """What the links beside the sentence fill in, by their texts."""
     page = client.get(REPORT).content.decode()
-    links = re.search(r'<p class="rw-acts">(.*?)</p>', page)
+    links = re.search(r'<div class="rw-acts">(.*?)</div>', page, re.DOTALL)
     found = re.findall(r'href="([^"]+)">([^<]+)<', links[1]) if links else []
     return {text: dict(parse_qsl(urlsplit(unescape(url)).query)) for url, text in found}
 
@@ -76,14 +76,13 @@ def test_its_links_fill_in_a_block_an_exemption_and_half_of_the_limits(admin_cli
     assert {"identity": THE_NETWORK, "action": "allow"}.items() <= found["Exempt…"].items()
     tighten = {"identity": "*", "action": "rate", "rule": "login", "rate": "2/1m; 10/1h", "lasts": "1h"}
     assert tighten.items() <= found["Tighten login…"].items()
-    assert re.fullmatch(r"login refuses 1\d,\d{3} requests", found["Tighten login…"]["reason"])
 
 
 def test_a_link_takes_the_permission_of_its_form() -> None:
     attack()
     RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
     assert forms(staff("view_throttlestat")) == {}
-    assert {*forms(staff("view_throttlestat", "add_override"))} == {"Block…", "Exempt…"}
+    assert {*forms(staff("view_throttlestat", "add_override"))} == {"Block…", "Exempt…", "Raise for this client…"}
 
 
 def test_who_may_not_see_identities_gets_none_but_networks_in_the_page() -> None:
