@@ -8,7 +8,7 @@ each: these are the two courses, and what they disagree on is shown as a range.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from ratewindow.contrib.backtest.logs.entry import Entry
@@ -27,10 +27,6 @@ class Kind(NamedTuple):
     status: int
     agent: str
     has_user: bool
-
-    @property
-    def is_fault(self) -> bool:
-        return not 100 <= self.status < 400
 
 
 class Requests(NamedTuple):
@@ -92,12 +88,12 @@ class Clients:
         return Requests([requests[::3], requests[1::3]][: self._courses], [self._kinds[number] for number in requests[2::3]])
 
     def sample(self, client: str) -> Sample:
-        paths, statuses, agents = Counter[str](), Counter[int](), Counter[str]()
-        for kind, count in Counter(self.of(client).kinds).items():
-            paths[kind.path] += count
-            statuses[kind.status] += count
-            agents[kind.agent] += count
-        return Sample(_most(paths, MOST_PATHS), _most(statuses, MOST_STATUSES), _most(agents, MOST_AGENTS))
+        kinds = self.of(client).kinds
+        return Sample(
+            _most((kind.path for kind in kinds), MOST_PATHS),
+            _most((kind.status for kind in kinds), MOST_STATUSES),
+            _most((kind.agent for kind in kinds), MOST_AGENTS),
+        )
 
     def peaks(self, period_ms: int, cost: int, counts: Callable[[int], bool]) -> Iterator[ClientPeak]:
         """Each client with requests that count, by the status of their answers. Likely innocent are those who got only successful
@@ -111,7 +107,7 @@ class Clients:
                 times_ms = array("q", [at_ms for at_ms, _ in counted])
                 peak = cost * fullest(times_ms, period_ms)
                 is_user = 2 * sum(kind.has_user for _, kind in counted) > len(counted)
-                is_innocent = is_user or not any(kind.is_fault for _, kind in counted)
+                is_innocent = is_user or all(100 <= kind.status < 400 for _, kind in counted)
                 yield ClientPeak(client, peak, len(counted), is_innocent, times_ms if peak > 1 else ())
 
 
@@ -134,5 +130,6 @@ def refused(times_ms: Sequence[int], period_ms: int, limit: int) -> int:
     return len(times_ms) - len(admitted)
 
 
-def _most(counts: Counter[Name], most: int) -> dict[Name, int]:
-    return dict([(name, count) for name, count in counts.most_common() if name][:most])
+def _most(names: Iterable[Name], most: int) -> dict[Name, int]:
+    """The most frequent of those that are known."""
+    return dict(Counter(filter(None, names)).most_common(most))

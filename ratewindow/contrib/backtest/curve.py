@@ -132,7 +132,8 @@ def suggest(clients: Sequence[ClientPeak], period_ms: int, span_ms: int, whole_s
 
 def _gap(peaks: Sequence[int], highest_innocent: int, ordinary: int) -> Gap | None:
     safe, some = _gaps_above(peaks, highest_innocent), _gaps_above(peaks, ordinary)
-    return _lowest(safe, WIDE) or _lowest(some, APART) or _widest(safe, NARROW)
+    widest = heapq.nlargest(1, safe, key=lambda gap: gap[1] / gap[0])
+    return _lowest(safe, WIDE) or _lowest(some, APART) or _lowest(widest, NARROW)
 
 
 def _gaps_above(peaks: Sequence[int], least: int) -> list[Gap]:
@@ -142,11 +143,6 @@ def _gaps_above(peaks: Sequence[int], least: int) -> list[Gap]:
 
 def _lowest(found: Iterable[Gap], ratio: float) -> Gap | None:
     return next(((low, high) for low, high in found if high >= ratio * low), None)
-
-
-def _widest(found: Iterable[Gap], ratio: float) -> Gap | None:
-    widest = max(found, key=lambda gap: gap[1] / gap[0], default=None)
-    return widest if widest is not None and widest[1] >= ratio * widest[0] else None
 
 
 def _within(low: int, high: int) -> int:

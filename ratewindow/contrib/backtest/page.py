@@ -40,8 +40,7 @@ MOST = Most(requests=MOST_REQUESTS, seconds=15, file_bytes=200 * MB)
 
 
 def _line(label: Any, most: int, example: str, help_text: Any = "") -> forms.CharField:
-    attrs = {"autocomplete": "off", "spellcheck": "false", "placeholder": example}
-    widget = forms.TextInput(attrs=attrs)
+    widget = forms.TextInput({"autocomplete": "off", "spellcheck": "false", "placeholder": example})
     return forms.CharField(label=label, required=False, max_length=most, widget=widget, help_text=help_text)
 
 

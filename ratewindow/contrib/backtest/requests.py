@@ -3,9 +3,10 @@
 import hashlib
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from io import BytesIO
 from itertools import chain, groupby, islice
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -15,7 +16,7 @@ from django.urls import get_script_prefix
 from ratewindow import conf
 from ratewindow.contrib.backtest.logs.entry import Entry
 from ratewindow.identity import split
-from ratewindow.identity.address import SUPPOSED, client_of
+from ratewindow.identity.address import SUPPOSED, client_of, parse_address
 from ratewindow.overrides import users
 
 MOST_PLACES = 5_000  # methods and paths whose requests are made once
@@ -51,7 +52,7 @@ class Places:
         self._has_users = has_users
         self._places: dict[tuple[str, str], Place] = {}
         self._anonymous: Any = users.anonymous()
-        self._user: Callable[[str], Any] = cache(LogUser)
+        self._user: Callable[[str], Any] = cache(_signed_in)
         self.addresses = Addresses(conf.current().ipv6_prefix)
 
     def of(self, entry: Entry) -> Place:
@@ -83,16 +84,10 @@ def _in_meta(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class LogUser:
+def _signed_in(name: str) -> Any:
     """Somebody who was signed in: a client by the name that the log has."""
-
-    is_authenticated, is_anonymous, is_active, is_staff, is_superuser = True, False, True, False, False
-
-    def __init__(self, name: str) -> None:
-        self.pk = self.id = name
-
-    def has_perm(self, permission: str, of: Any = None) -> bool:
-        return False
+    kinds = {"is_authenticated": True, "is_anonymous": False, "is_active": True, "is_staff": False, "is_superuser": False}
+    return SimpleNamespace(pk=name, id=name, **kinds, has_perm=lambda permission, of=None: False)
 
 
 class Addresses:
@@ -109,11 +104,11 @@ class Addresses:
 
     def of(self, client: str) -> str:
         name = client.lower()
-        known = self._known.get(name) or _literal(client)
+        known = self._known.get(name) or parse_address(client)
         if known is None:
             known = self._known[name] = self._made_up(name)
             self.names.setdefault(f"ip:{client_of(known, '')}", client)
-        return known
+        return str(known)
 
     def name_in(self, identity: str) -> str:
         """The host name whose address is in an identity; empty if it has none of these."""
@@ -123,17 +118,6 @@ class Addresses:
         digest = hashlib.blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest()
         number = int.from_bytes(digest) >> (64 - self._bits)
         return str(ipaddress.IPv6Address(0xFD << 120 | number << (120 - self._bits) | 1))
-
-
-@lru_cache(maxsize=4096)
-def _literal(client: str) -> str | None:
-    try:
-        address = ipaddress.ip_address(client.partition("%")[0])
-    except ValueError:
-        return None
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(address.ipv4_mapped or address)
-    return str(address)
 
 
 AHEAD = 10_000  # requests by which a log of whole seconds is known

@@ -25,8 +25,7 @@ class Note:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        values = {name: str(value) for name, value in self.values.items()}
-        return str(TEXTS[self.kind]) % values
+        return str(TEXTS[self.kind]) % {name: str(value) for name, value in self.values.items()}
 
 
 ON_MISSING = {

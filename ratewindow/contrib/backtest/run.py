@@ -63,8 +63,7 @@ def of_site() -> Plan:
 def of_rule(name: str, rates: str = "") -> Plan:
     """One rule of the site, of the admin or of its code, or what it would be at other rates. Raises ValueError."""
     reading.reload()
-    known = current.held().by_name
-    rule = known.get(name)
+    rule = current.held().by_name.get(name)
     if rule is None and name in code_rates.load_names():
         rule = code_rates.rule(name)
     if rule is None:

@@ -42,9 +42,8 @@ _LONGEST_CLIENT = 255
 _NOBODY = ("", "-")
 _QUOTES = ('"', "'")  # no client begins with one: the line is quoted in a way that its format does not say
 _STATUSES = {"": 0, "-": 0, "000": 0} | {str(number): number for number in range(1000)}
-_USUAL = re.compile(r"\d{1,3}+\.\d{1,3}+\.\d{1,3}+\.\d{1,3}+", re.ASCII)
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-_REQUEST = re.compile(r"([A-Z][A-Z-]*+) (.+?)(?: HTTP/\d(?:\.\d)?)?")
+_REQUEST = re.compile(r"([A-Z][A-Z-]*+) (.+?)(?: HTTP/\d(?:\.\d)?)?", re.DOTALL)
 _SAFE = string.punctuation.replace("#", "")  # also %: what the log has encoded stays encoded
 _URL = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?")  # urlsplit would normalise the host, which may take long
 _ESCAPED = re.compile(r'\\(?:x([0-9A-Fa-f]{2})|u00([0-9A-Fa-f]{2})|(["\\/bfnrtv]))')
@@ -60,8 +59,6 @@ _LAST_YEAR_S = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 def address(client: str, forwarded: str = "") -> str:
     """The client, without a port, or the last of those that it was forwarded for. Raises Unreadable."""
-    if _USUAL.fullmatch(client):
-        return client
     client = clean((forwarded if client in _NOBODY else client).rpartition(",")[2].strip())
     if client.count(":") == 1:
         client = client.partition(":")[0]
@@ -82,15 +79,10 @@ def status(text: str) -> int:
 
 def split(request: str) -> tuple[str, str, str]:
     """Method, target and, if the line has it, host of ``GET /path HTTP/1.1``. Raises Unreadable."""
-    parts = request.split(" ")
-    if len(parts) == 3 and parts[2].startswith("HTTP/") and parts[0].isupper() and parts[0].isalpha():
-        method, text = parts[0], parts[1]
-    else:
-        line = _REQUEST.fullmatch(request)
-        if not line:
-            raise Unreadable("no request: {text!r}", text=request[:40])
-        method, text = line.groups()
-    return method, *located(text)
+    line = _REQUEST.fullmatch(request)
+    if not line:
+        raise Unreadable("no request: {text!r}", text=request[:40])
+    return line[1], *located(line[2])
 
 
 def located(text: str) -> tuple[str, str]:
@@ -106,8 +98,6 @@ def _target(text: str) -> str:
     """Path and query, encoded where the log has not. Raises Unreadable."""
     if not text.startswith("/"):
         raise Unreadable("no path: {text!r}", text=text[:40])
-    if text.isascii() and text.isprintable() and " " not in text and "#" not in text:
-        return text
     try:
         return quote(text, safe=_SAFE, errors="surrogateescape")
     except UnicodeEncodeError:

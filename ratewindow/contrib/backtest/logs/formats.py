@@ -212,9 +212,8 @@ class JsonLines:
 
 
 def _object(line: str) -> dict[str, Any]:
-    text = line if line[:1] == "{" else line[line.find("{") :]  # docker and syslog write their own first
     try:
-        fields = json.loads(text)
+        fields = json.loads(line[line.find("{") :])  # docker and syslog write their own first
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):

@@ -4,7 +4,7 @@ import gzip
 import heapq
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from io import BufferedReader
 from itertools import chain, islice
@@ -34,9 +34,8 @@ class LogFile:
 
     def lines(self) -> Iterator[str]:
         """Raises LogError."""
-        source = self._source
         try:
-            with Path(source).open("rb") if isinstance(source, str | Path) else nullcontext(source) as file:
+            with Path(self._source).open("rb") if isinstance(self._source, str | Path) else nullcontext(self._source) as file:
                 for line in self._bounded(self._unpacked(file)):
                     yield line.decode("utf-8", "surrogateescape").rstrip("\r\n")
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -155,19 +154,20 @@ class Log:
         yield from held
 
     def _entries(self, part: _Part) -> Iterator[Entry]:
-        read = part.format.read if part.format is not None else _nothing
+        read: Callable[[str], Entry | None] = part.format.read if part.format is not None else lambda line: None
         for number, line in enumerate(part.lines, 1):
             if not number % LOOK_EVERY and monotonic() >= self._until_s:
                 self.is_cut = True
                 return
-            if not line:
-                continue
             try:
                 entry = read(line)
             except Unreadable as why:
                 if line.strip():
-                    values = {"file": part.file.name, "line": number, "why": why, "text": line[:_TEXT]}
-                    self._note(Problem("{file}, line {line}: {why}: {text!r}", **values))
+                    self._note(
+                        Problem(
+                            "{file}, line {line}: {why}: {text!r}", file=part.file.name, line=number, why=why, text=line[:_TEXT]
+                        )
+                    )
                 continue
             if entry is None:
                 self._skipped += 1
@@ -200,10 +200,6 @@ class Log:
                 most=round(MOST_UNREADABLE * 100),
                 examples=Problem(placeholders, **named),  # itself without words
             )
-
-
-def _nothing(line: str) -> Entry | None:
-    return None
 
 
 def open_logs(sources: Iterable[str | Path | IO[bytes]], format: str | None = None, most: Most = EVERYTHING) -> Log:  # noqa: A002
