@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
-from django.urls import URLPattern, get_resolver
+from django.urls import get_resolver
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
@@ -18,9 +18,12 @@ from ratewindow.rest_framework.decide_together import Together
 from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
-from ratewindow.rules.site_routes import listed_by
+from ratewindow.rules.path_variants import ways_of
+from ratewindow.rules.site_routes import class_behind, listed_by
 
 logger = logging.getLogger("ratewindow")
+
+_OURS = (RuleThrottle, SimpleRateThrottle)
 
 
 def problems() -> Iterable[tuple[str, str]]:
@@ -48,26 +51,12 @@ def _register(view: Any, throttle: type[BaseThrottle]) -> None:
 
 def _throttled() -> Iterator[tuple[Any, type[BaseThrottle]]]:
     """Every view of the URLconf with each of its throttles that is ours."""
-    for view in _views(get_resolver().url_patterns):
-        for throttle in listed_by(type(view), vars(view), "throttle_classes"):
-            if _is_ours(throttle):
-                yield view, throttle
-
-
-def _is_ours(throttle: Any) -> bool:
-    return isinstance(throttle, type) and issubclass(throttle, RuleThrottle | SimpleRateThrottle)
-
-
-def _views(patterns: Iterable[Any]) -> Iterator[Any]:
-    for pattern in patterns:
-        if not isinstance(pattern, URLPattern):
-            yield from _views(pattern.url_patterns)
-            continue
-        view, options = getattr(pattern.callback, "cls", None), getattr(pattern.callback, "initkwargs", {})
-        if view is not None and hasattr(view, "throttle_classes"):
-            made = object.__new__(view)  # without what the site may do when one is made for a request
-            vars(made).update(options)  # an extra action of a view set has throttles of its own there
-            yield made
+    for way in ways_of(get_resolver()):
+        shown, given = class_behind(way.callback) or (object, {})
+        if ours := [each for each in listed_by(shown, given, "throttle_classes") if issubclass(each, _OURS)]:
+            view: Any = object.__new__(shown)  # without what the site may do when one is made for a request
+            vars(view).update(given)  # an extra action of a view set has throttles of its own there
+            yield from ((view, throttle) for throttle in ours)
 
 
 def doors(request: HttpRequest, callback: Any) -> Iterator[Door]:
@@ -83,6 +72,6 @@ def doors(request: HttpRequest, callback: Any) -> Iterator[Door]:
     wrapped: Any = Request(request)
     wrapped.user = getattr(request, "user", None)  # the one that is asked about, whatever the view's authentication says
     view.request = wrapped
-    throttles = [each for each in view.get_throttles() if _is_ours(type(each)) and not each.has_own("allow_request")]
+    throttles = [each for each in view.get_throttles() if isinstance(each, _OURS) and not each.has_own("allow_request")]
     if throttles:
         yield Together(throttles, view, request=wrapped)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from ratewindow.contrib.moving.importers.limits import Found, Limit, as_rate
-from ratewindow.rules.site_routes import Route, listed_by, routes
+from ratewindow.rules.site_routes import Route, class_behind, listed_by, routes
 
 _THROTTLES = "rest_framework.throttling"
 _PERIODS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -16,9 +16,9 @@ _METHODS = ("allow_request", "get_cache_key", "throttle_success", "parse_rate") 
 
 def find() -> Found:
     found, together = Found(), dict[tuple[str, str], list[Route]]()
-    for route, view, throttle in _throttled():
+    for route, scope_of_view, throttle in _throttled():
         try:
-            if limited := _scope_and_rate(view, throttle):
+            if limited := _scope_and_rate(scope_of_view, throttle):
                 together.setdefault(limited, []).append(route)
         except ValueError as error:
             found.leave_out(f"{throttle.__module__}.{throttle.__qualname__}", str(error))
@@ -30,21 +30,14 @@ def find() -> Found:
 
 
 def _throttled() -> Iterator[tuple[Route, Any, type]]:
-    """Each view of the URLconf, made without a request, with each of its throttles."""
+    """Each route with the scope of its view and each of the view's throttles."""
     for route in routes():
-        callback: Any = route.way.callback
-        while callback is not None and not hasattr(callback, "cls"):
-            callback = getattr(callback, "__wrapped__", None)
-        shown = getattr(callback, "cls", None)
-        if shown is None or not hasattr(shown, "throttle_classes"):
-            continue
-        view = object.__new__(shown)
-        vars(view).update(getattr(callback, "initkwargs", {}))
-        for throttle in listed_by(shown, vars(view), "throttle_classes"):
-            yield route, view, throttle
+        shown, given = class_behind(route.way.callback) or (object, {})
+        scope = given.get("throttle_scope", getattr(shown, "throttle_scope", None))
+        yield from ((route, scope, throttle) for throttle in listed_by(shown, given, "throttle_classes"))
 
 
-def _scope_and_rate(view: Any, throttle: type) -> tuple[str, str] | None:
+def _scope_and_rate(scope_of_view: Any, throttle: type) -> tuple[str, str] | None:
     """None if the view is not limited by it; ValueError says why no rule can count the same."""
     if throttle.__module__.startswith("ratewindow."):
         return None
@@ -56,7 +49,7 @@ def _scope_and_rate(view: Any, throttle: type) -> tuple[str, str] | None:
     kind: Any = next((each for each in (scoped, user) if issubclass(throttle, each)), None)
     if kind is None or any(getattr(throttle, name) is not getattr(kind, name) for name in _METHODS):
         raise ValueError("code of its own decides: change its base to one of ratewindow.rest_framework.")
-    scope = getattr(view, "throttle_scope", None) if kind is scoped else getattr(throttle, "scope", None)
+    scope = scope_of_view if kind is scoped else getattr(throttle, "scope", None)
     if kind is scoped and not scope:
         return None
     rates = getattr(throttle, "THROTTLE_RATES", {})
