@@ -9,7 +9,6 @@ first function and `arun` awaits the second. `hit` is called in each request, wh
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -36,8 +35,6 @@ from ratewindow.rules.code_rates import GivenRate, Rate
 from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
-
-logger = logging.getLogger("ratewindow")
 
 Who = HttpRequest | str | tuple[str, ...]
 

@@ -2,11 +2,11 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 from unittest import TestCase
 
 from django.conf import settings
@@ -23,8 +23,6 @@ from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates, rule
 from ratewindow.rules.rule import check_name
 from ratewindow.store import stores
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def Rule(  # noqa: N802  looks like a class where it is an argument of `override_rules`
@@ -147,8 +145,7 @@ class override_rules(fresh_counts):  # noqa: N801
 def _of_site(name: str, rate: str) -> rule.Rule:
     known = current.rulebook().by_name.get(name) or current.of_site().by_name.get(name) or _in_code(name) or _in_row(name)
     if known is None:
-        names = {*current.of_site().by_name, *code_rates.uses()}
-        near = difflib.get_close_matches(name, names, n=1)
+        near = difflib.get_close_matches(name, {*current.of_site().by_name, *code_rates.uses()}, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"For a rule of the test write Rule({name!r}, {rate!r}, path=...)."
         raise ValueError(f"{name!r} is not a rule of this site: no row has it, and no view names it. {remedy}")
     return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100)
