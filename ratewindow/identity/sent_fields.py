@@ -50,11 +50,6 @@ def _maker(kind: str, sent: Callable[[HttpRequest, str], str | None]) -> Maker:
     return make
 
 
-def _cookie(request: HttpRequest, name: str) -> str | None:
-    """If it is sent twice, the last one counts, as in ``request.COOKIES[name]``."""
-    return request.COOKIES.get(name)
-
-
 def _query(request: HttpRequest, name: str) -> str | None:
     """If it is sent twice, the last one counts, as in ``request.GET[name]``."""
     try:
@@ -94,10 +89,6 @@ def _member(request: HttpRequest, name: str) -> str | None:
     for step in name.split("."):
         found = found.get(step) if isinstance(found, dict) else None
     return scalar(found)
-
-
-def _claim(request: HttpRequest, name: str) -> str | None:
-    return scalar((_claims(request) or {}).get(name))
 
 
 def scalar(value: Any) -> str | None:
@@ -181,7 +172,7 @@ def _size(request: HttpRequest) -> int:
     return size
 
 
-def _claims(request: HttpRequest) -> Mapping[str, Any] | None:
+def _claims(request: HttpRequest) -> Mapping[str, Any]:
     """The claims that authentication has verified: Django REST framework, simplejwt and django-ninja leave them at
     ``request.auth``, Authlib at ``request.oauth_token``, simplejwt's stateless users at their ``token``.
     """
@@ -193,7 +184,7 @@ def _claims(request: HttpRequest) -> Mapping[str, Any] | None:
         for candidate in (source, getattr(source, "payload", None), _token_of(source)):
             if isinstance(candidate, Mapping):
                 return candidate
-    return None
+    return {}
 
 
 def _token_of(source: Any) -> Any:
@@ -205,11 +196,12 @@ def _token_of(source: Any) -> Any:
 
 MAKERS: dict[str, Maker] = {
     "header": header,
-    "cookie": _maker("cookie", _cookie),
+    # If it is sent twice, the last one counts, as in ``request.COOKIES[name]``.
+    "cookie": _maker("cookie", lambda request, name: request.COOKIES.get(name)),
     "query": _maker("query", _query),
     "post": _maker("post", _post),
     "json": _maker("json", _in_json),
     "body": _maker("body", field),
-    "jwt": _maker("jwt", _claim),
+    "jwt": _maker("jwt", lambda request, name: scalar(_claims(request).get(name))),
 }
 """The makers of keys with a name, by kind."""

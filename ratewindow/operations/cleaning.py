@@ -83,8 +83,8 @@ def read_owned() -> Callable[[str], bool]:
     # In shadow a rule counts apart from what is enforced under its name.
     states = {state_keys.rule_tag(name, is_beside) + tag for name, tag in names for is_beside in (False, True)}
     unread = set(RateRule.objects.values_list("name", flat=True)) - {rule.name for rule in rules}
-    other_rates = Override.objects.not_ended().filter(action=RATE)
-    of_clients = set(other_rates.values_list("rule", flat=True))  # a rule whose windows are others for some clients
+    # Rules whose windows are others for some clients.
+    of_clients = set(Override.objects.not_ended().filter(action=RATE).values_list("rule", flat=True))
     if "" in of_clients:
         of_clients = {rule.name for rule in rules}
     whole = set(map(state_keys.rule_tag, code_rates.load_names() | unread | of_clients))

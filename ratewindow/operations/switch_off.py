@@ -48,8 +48,7 @@ def turn(switch: Switch) -> list[str]:
     not reached, and raises OSError, with nothing done, if neither was."""
     edits.check_redis()
     at_s = max(time.time(), kill_switch.turned.at_s + 0.001)  # the last turn may be dated by a clock ahead of ours
-    reason = " ".join(switch.reason.splitlines())[:200]
-    switch = replace(switch, reason=reason, by=switch.by[:150], at_s=at_s)
+    switch = replace(switch, reason=" ".join(switch.reason.splitlines())[:200], by=switch.by[:150], at_s=at_s)
     to_redis = gettext(
         "Redis was not reached (%(error)s): processes that do not reach it either learn of it within %(alone)d s, those that "
         "reach it within %(others)d s."

@@ -105,8 +105,7 @@ def languages_of(ways: Iterable[Way]) -> list[Language]:
     """The languages in which paths that go these ways differ, as Django writes them into paths."""
     if not any(isinstance(each, LocalePrefixPattern) or is_translated(each) for way in ways for each in way.patterns):
         return [None]
-    known = [settings.LANGUAGE_CODE, *dict(settings.LANGUAGES)]
-    return [*dict.fromkeys(code.lower() for code in known)]
+    return [*dict.fromkeys(code.lower() for code in (settings.LANGUAGE_CODE, *dict(settings.LANGUAGES)))]
 
 
 def view_name(function: Any) -> str:

@@ -114,14 +114,13 @@ def connect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redis
     `ClusterClient`, which has the same commands.
     """
     options = {**server.options, **extra, **own}
-    for_sentinels = _for_sentinels(server, own)
     match server.kind:
         case "plain":
             usual = options.pop("connection_class", parse_url(server.url).get("connection_class", Connection))
             return redis.Redis.from_url(server.url, **options, connection_class=timed(usual))
         case "sentinel":
             usual = SentinelManagedSSLConnection if options.get("ssl") else SentinelManagedConnection
-            manager: Any = Sentinel(server.nodes, sentinel_kwargs=for_sentinels)
+            manager: Any = Sentinel(server.nodes, sentinel_kwargs=_for_sentinels(server, own))
             for each in manager.sentinels:
                 each.connection_pool.connection_class = timed(each.connection_pool.connection_class)
             return cast("redis.Redis", manager.master_for(server.service, **options, connection_class=timed(usual)))
@@ -139,12 +138,11 @@ def aconnect(server: Server, extra: dict[str, Any], own: dict[str, Any]) -> redi
     Its connections have no time limit: the caller sets one, since theirs would include the lag of the loop.
     """
     options = {**server.options, **extra, **own, "socket_timeout": None, "socket_connect_timeout": None}
-    for_sentinels = _for_sentinels(server, own)
     match server.kind:
         case "plain":
             return _prepared(redis.asyncio.Redis.from_url(server.url, **options))
         case "sentinel":
-            manager: Any = AsyncSentinel(server.nodes, sentinel_kwargs=for_sentinels)
+            manager: Any = AsyncSentinel(server.nodes, sentinel_kwargs=_for_sentinels(server, own))
             for each in manager.sentinels:
                 _prepared(each)
             return _prepared(manager.master_for(server.service, **options))

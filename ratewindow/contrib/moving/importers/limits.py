@@ -110,8 +110,7 @@ def _shared_place(together: Sequence[Route]) -> tuple[str, str] | None:
 
 def _shared(lists: Iterable[list[str]]) -> list[str]:
     """What all lists begin with."""
-    alike = takewhile(lambda each: len(set(each)) == 1, zip(*lists, strict=False))
-    return [each[0] for each in alike]
+    return [each[0] for each in takewhile(lambda each: len(set(each)) == 1, zip(*lists, strict=False))]
 
 
 def _name(text: str, taken: Iterable[str]) -> str:
