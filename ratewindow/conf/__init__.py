@@ -80,13 +80,9 @@ def _choice(known: tuple[str, ...]) -> Callable[[Any], Any]:
     return _one(lambda value: value in known, f"unknown: choose from {', '.join(known)}")
 
 
-def _is_prefix(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9._-]{1,16}", value) is not None
-
-
-def _is_scope(value: Any) -> bool:
-    is_path = isinstance(value, str) and "." in value and all(step.isidentifier() for step in value.split("."))
-    return value is None or callable(value) or is_path
+def is_dotted_path(text: str) -> bool:
+    """Whether a text has the form of a path to a function."""
+    return "." in text and all(step.isidentifier() for step in text.split("."))
 
 
 def seconds(value: Any) -> float:
@@ -161,7 +157,13 @@ _READERS = {
             "not an address of a Redis: write a URL such as redis://localhost:6379/0, or an alias in CACHES",
         ),
     ),
-    "KEY_PREFIX": ("key_prefix", _one(_is_prefix, "not 1 to 16 letters, digits, dots, dashes or underscores")),
+    "KEY_PREFIX": (
+        "key_prefix",
+        _one(
+            lambda value: isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9._-]{1,16}", value),
+            "not 1 to 16 letters, digits, dots, dashes or underscores",
+        ),
+    ),
     "ENABLED": ("enabled", _boolean),
     "TIMEOUT": ("timeout_s", seconds),
     "ON_ERROR": ("on_error", _choice(ON_ERROR)),
@@ -175,7 +177,10 @@ _READERS = {
     "PEPPER": ("pepper", pepper),
     "SCOPE": (
         "scope",
-        _one(_is_scope, "neither a function of the request nor the dotted path of one: write 'shop.limits.tenant'"),
+        _one(
+            lambda value: value is None or callable(value) or (isinstance(value, str) and is_dotted_path(value)),
+            "neither a function of the request nor the dotted path of one: write 'shop.limits.tenant'",
+        ),
     ),
     "STATS": ("stats", _boolean),
     "RETENTION": ("retention", retention),

@@ -132,7 +132,7 @@ def find(name: str) -> CustomKey | None:
     """The key with this name or dotted path; None if there is none. Raises ValueError if the path cannot be imported."""
     if name in _registered:
         return _registered[name]
-    if not _is_path(name):
+    if not conf.is_dotted_path(name):
         return None
     if _is_to_come(name):
         return CustomKey(name, partial(_imported_late, name))
@@ -154,10 +154,6 @@ def _imported_late(path: str, request: HttpRequest) -> Any:
     return function(request)
 
 
-def _is_path(name: str) -> bool:
-    return "." in name and all(step.isidentifier() for step in name.split("."))
-
-
 def _imported(name: str) -> Any:
     """The object at a dotted path. Raises ValueError if it cannot be imported."""
     module, _, attribute = name.rpartition(".")
@@ -173,7 +169,7 @@ def _imported(name: str) -> Any:
 def paths_in(text: str) -> list[str]:
     """The dotted paths in a key, or in an identity, that are not registered by `ratekey`."""
     names = (part.partition(":")[0].strip() for part in text.split("+"))
-    return [name for name in names if _is_path(name) and name not in _registered]
+    return [name for name in names if conf.is_dotted_path(name) and name not in _registered]
 
 
 def is_async(key: str) -> bool:
