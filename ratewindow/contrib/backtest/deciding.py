@@ -16,7 +16,7 @@ from ratewindow.contrib.backtest.requests import Place
 from ratewindow.contrib.backtest.result import ON_MISSING, Note
 from ratewindow.identity.recipe import Recipe, canonical
 from ratewindow.limiter.memory import MemoryStore
-from ratewindow.limiter.types import Check, Decision, RuleDecision
+from ratewindow.limiter.types import Check, RuleDecision
 from ratewindow.request import count_by_answer, decide
 from ratewindow.request.doors import Door, PathDoor
 from ratewindow.request.late_charges import question_of
@@ -39,7 +39,6 @@ class Decidable:
         self.missing: Counter[str] = Counter()  # by rule
         self._had: set[str] = set()  # the rules whose key some request had
         self.left_out: set[str] = set()  # the rules that a view names whose rate must be awaited
-        self.counts_by_answer = False
 
     def of(self, rules: Iterable[Rule]) -> list[Rule]:
         """The rules as the log can decide them."""
@@ -73,7 +72,7 @@ class Decidable:
         if rule.count_when is not None and rule.count_when.login_failed:
             adapted = replace(adapted, count_when=None, hold=False)
         vars(adapted)["recipe"] = self._recipe(rule)
-        self.counts_by_answer = self.counts_by_answer or adapted.count_when is not None
+
         self._adapted[id(rule)] = (rule, adapted)
         return rule, adapted
 
@@ -162,8 +161,7 @@ class Judged(NamedTuple):
 class Course:
     """The requests of a log at one of their times each, with a store of their own, one after the other."""
 
-    def __init__(self, rules: Decidable) -> None:
-        self._rules = rules
+    def __init__(self) -> None:
         self._store = MemoryStore(sys.maxsize)
 
     def judge(self, stages: Sequence[Stage], now_ms: int, status: int) -> Judged:
@@ -180,15 +178,11 @@ class Course:
                 visit.add(decision)
                 refused = True
                 break
-        if self._rules.counts_by_answer:
-            self._count_by_answer(visit.decision, status, now_ms)
-        return Judged(visit.end(), refused)
-
-    def _count_by_answer(self, decision: Decision, status: int, now_ms: int) -> None:
-        charges, refunds = count_by_answer.due(count_by_answer.waiting(decision), status)
+        charges, refunds = count_by_answer.due(count_by_answer.waiting(visit.decision), status)
         if charges:
             self._store.run(question_of(charges).checks, "charge", now_ms)
         self._store.refund(refunds, now_ms)
+        return Judged(visit.end(), refused)
 
 
 def refusals(check: Check, times_ms: Sequence[int]) -> Iterable[bool]:

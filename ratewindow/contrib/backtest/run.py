@@ -128,7 +128,7 @@ class _Backtest:
         self._asking = Asking(plan.book, plan.doors, self._decidable)
         self._moments = Moments(log)
         courses = 2 if self._moments.whole_seconds else 1  # one for each of the times of a `Moment`
-        self._courses = [Course(self._decidable) for _ in range(courses)]
+        self._courses = [Course() for _ in range(courses)]
         self._total, self._by_rule = Tally(courses), defaultdict[str, Tally](lambda: Tally(courses))
         self._clients, self._seen = Clients(courses), Seen(self._moments.whole_seconds)
         self._decides_alone = _decides_alone(plan.rule)
