@@ -63,12 +63,10 @@ def _undefined(rows: set[str]) -> Messages:
 def _doubtful(rules: Sequence[Rule]) -> Messages:
     """W014: rules for a path or route that the site does not have. W021: rules that refuse all by their cost."""
     with in_english():
-        all_doubts = [doubt for rule in rules for doubt in doubts(rule)]
-    for doubt in all_doubts:  # calls of hit may name a rule, and a limit of 0 may be intended
-        if doubt.kind == "nowhere":
-            yield warning(14, doubt.text, doubt.remedy)
-        elif doubt.kind == "cost":
-            yield warning(21, doubt.text, doubt.remedy)
+        found = [doubt for rule in rules for doubt in doubts(rule)]
+    # Not the others: calls of hit may name a rule, and a limit of 0 may be intended.
+    yield from (warning(14, doubt.text, doubt.remedy) for doubt in found if doubt.kind == "nowhere")
+    yield from (warning(21, doubt.text, doubt.remedy) for doubt in found if doubt.kind == "cost")
 
 
 def _by_choice_alone(rules: Sequence[Rule]) -> Messages:

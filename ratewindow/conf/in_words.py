@@ -38,11 +38,9 @@ def _percentage(part: int, whole: int) -> str:
 
 def duration(milliseconds: int) -> str:
     """``1 minute``; one of several units stays as people type it, ``2h30m``."""
-    for unit, size in UNITS_MS.items():
-        if milliseconds >= size:
-            count, rest = divmod(milliseconds, size)
-            return format_duration(milliseconds) if rest else str(_COUNTS[unit] % count)
-    return str(_COUNTS["ms"] % 0)
+    unit, size = next((each for each in UNITS_MS.items() if milliseconds >= each[1]), ("ms", 1))
+    count, rest = divmod(milliseconds, size)
+    return format_duration(milliseconds) if rest else str(_COUNTS[unit] % count)
 
 
 def listed(parts: Iterable[str]) -> str:

@@ -58,17 +58,14 @@ def parse_count_when(text: str) -> CountWhen | None:
         return CountWhen(login_failed=True)
     statuses: set[int] = set()
     for word in words or [""]:
-        if re.fullmatch(r"[1-5]xx", word):
-            statuses.update(range(int(word[0]) * 100, int(word[0]) * 100 + 100))
-        elif re.fullmatch(r"[1-5][0-9][0-9]", word):
-            statuses.add(int(word))
-        else:
+        if not re.fullmatch(r"[1-5](xx|[0-9][0-9])", word):
             raise Problem(
                 "{word!r} is not a status: write {always}, {login_failed}, or statuses such as 401,403,5xx",
                 word=word[:20],
                 always=ALWAYS,
                 login_failed=LOGIN_FAILED,
             )
+        statuses.update(range(int(word.replace("x", "0")), int(word.replace("x", "9")) + 1))
     return CountWhen(statuses=frozenset(statuses))
 
 
