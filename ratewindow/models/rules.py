@@ -92,11 +92,9 @@ class RateRuleManager(models.Manager["RateRule"]):
         if fields.get("applies_to") == "regex" and (overwrite or not self.filter(name=name).exists()):
             self.check_bounds(name, fields["pattern"])
         with transaction.atomic(using=self._db or router.db_for_write(self.model)):
-            rule, created = self.get_or_create(name=name, defaults=fields)
+            write = self.update_or_create if overwrite else self.get_or_create
+            rule, created = write(name=name, defaults=fields)
             if created or overwrite:
-                for field, value in fields.items():
-                    setattr(rule, field, value)
-                rule.save()
                 rule.windows.all().delete()
                 for window in windows:
                     period = timedelta(milliseconds=window.period_ms)
