@@ -23,7 +23,7 @@ from ratewindow.contrib.backtest.result import Busy, Caught, Note, OfPeriod, OfR
 from ratewindow.identity import ip, recipe
 from ratewindow.identity.request_attributes import user_or_ip
 from ratewindow.limiter.problem import Problem
-from ratewindow.limiter.types import Check, RuleDecision, Window, too_much
+from ratewindow.limiter.types import Check, RuleDecision, Window
 from ratewindow.request.doors import Door, PathDoor, doors_of
 from ratewindow.rulebook import current, reading
 from ratewindow.rulebook.current import Rulebook
@@ -99,8 +99,6 @@ def _windows(rates: str, algorithm: str | None = None) -> tuple[Window, ...]:
     windows = parse_options({"algorithm": algorithm} if algorithm else {}, "the rule").windows(rates)
     if not windows:
         raise Problem("{rates!r} limits nothing: write for example 10/m", rates=rates)
-    if problem := too_much(windows):
-        raise Problem("{rates!r} has {problem}: give it fewer", rates=rates, problem=problem)
     return windows
 
 

@@ -5,7 +5,8 @@ Instrumentation of redis-py does not see these calls, which are made on its conn
 this costs anything: it replaces what makes the calls.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import metrics, trace
@@ -36,7 +37,7 @@ def instrument(tracer_provider: trace.TracerProvider | None = None, meter_provid
         store.run = traced(tracer, store.run)
     meter = metrics.get_meter(NAME, meter_provider=meter_provider)
     for name, about in COUNTS.items():
-        meter.create_observable_counter(f"{NAME}.{name}", [_observing(name)], unit="{request}", description=about)
+        meter.create_observable_counter(f"{NAME}.{name}", [partial(_observe, name)], unit="{request}", description=about)
 
 
 def uninstrument() -> None:
@@ -46,13 +47,10 @@ def uninstrument() -> None:
         store.run = run
 
 
-def _observing(name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
-    def observe(options: CallbackOptions) -> Iterator[Observation]:
-        if _untraced:
-            for rule, counts in totals.of_process(counters.since_start()).counts().items():
-                yield Observation(counts[name], {f"{NAME}.rule": rule})
-
-    return observe
+def _observe(name: str, options: CallbackOptions) -> Iterator[Observation]:
+    if _untraced:
+        for rule, counts in totals.of_process(counters.since_start()).counts().items():
+            yield Observation(counts[name], {f"{NAME}.rule": rule})
 
 
 def _traced(tracer: trace.Tracer, run: Callable[..., Any]) -> Callable[..., Any]:

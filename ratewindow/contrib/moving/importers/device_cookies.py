@@ -18,8 +18,7 @@ def find() -> Found:
     found = logins.begin("django_device_cookies", "DEVICE_COOKIE_")
     limit = logins.read(found, "DEVICE_COOKIE_ATTEMPTS_PER_PERIOD", 5, logins.whole)
     rate = f"{limit}/{logins.read(found, 'DEVICE_COOKIE_PERIOD', timedelta(minutes=15), logins.period)}"
-    hides = getattr(settings, "DEVICE_COOKIE_HIDE_LOCKOUTS", True)
-    status = logins.AS_WRONG if hides else 429
+    status = logins.AS_WRONG if getattr(settings, "DEVICE_COOKIE_HIDE_LOCKOUTS", True) else 429
     logins.add(found, "device-cookies.stranger", rate, "login", "stranger", **logins.FAILED, response_status=status)
     if most := logins.read(found, "DEVICE_COOKIE_REVOKE_AFTER_FAILURES", None, lambda value: value and logins.whole(value)):
         rate += f"; {most}/{logins.read(found, 'DEVICE_COOKIE_MAX_AGE', timedelta(days=365), logins.period)}"
