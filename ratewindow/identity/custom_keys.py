@@ -160,9 +160,8 @@ def _imported(name: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except Exception as error:  # importing a module may raise anything
-        kind = type(error).__name__
         raise Problem(
-            "{name!r} is not a key: it cannot be imported, {kind}: {error}", name=name, kind=kind, error=error
+            "{name!r} is not a key: it cannot be imported, {kind}: {error}", name=name, kind=type(error).__name__, error=error
         ) from None
 
 

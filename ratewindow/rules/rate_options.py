@@ -82,11 +82,8 @@ class Options:
 
     def windows(self, rate: str) -> tuple[Window, ...]:
         """The limits of a rate, each with these options. Raises ValueError."""
-        parsed = parse_rates(rate)
-        if self.algorithm == "sliding_window" and self.burst is self.buckets is None and not self.aligned_to:
-            return parsed
         how = (self.algorithm, self.buckets, self.burst, self.aligned_to, settings.TIME_ZONE if self.aligned_to else "UTC")
-        made = tuple(Window(each.limit, each.period_ms, *how) for each in parsed)
+        made = tuple(Window(each.limit, each.period_ms, *how) for each in parse_rates(rate))
         if problem := too_much(made):
             raise ValueError(f"rate {rate!r} has {problem}: give it fewer")
         return made
