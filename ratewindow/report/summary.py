@@ -134,7 +134,7 @@ def refuses_everybody(spell: Spell, everybody: Everybody) -> str:
     }
     if spell.ongoing:
         return gettext("%(rule)s refuses nearly everybody: %(part)s, %(clients)s, since %(start)s.") % values
-    text = gettext("%(rule)s refused nearly everybody until %(end)s: %(count)s requests, %(clients)s, since %(start)s. It is over.")
+    text = gettext("%(rule)s refused nearly everybody until %(end)s: %(count)s requests, %(clients)s, since %(start)s. Over now.")
     return text % values
 
 

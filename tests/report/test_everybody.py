@@ -113,7 +113,7 @@ def test_the_seconds_before_say_that_it_has_ended(monkeypatch: pytest.MonkeyPatc
     assert said.startswith(
         "oops refused nearly everybody until 2027-01-15 08:30: 120 requests, 40 clients, since 2027-01-15 08:29"
     )
-    assert said.endswith("It is over.")
+    assert said.endswith("Over now.")
 
 
 def test_a_rule_that_is_enforced_no_more_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
