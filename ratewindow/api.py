@@ -27,7 +27,7 @@ from ratewindow.limiter.types import Decision
 from ratewindow.overrides.lookup import Overrides, Ruling
 from ratewindow.request import decide, late_charges, refusal, visit
 from ratewindow.request.decide import Steps, arun, run
-from ratewindow.request.prepare import Question, adapted, ask, ask_about, judge
+from ratewindow.request.prepare import Question, Who, adapted, ask, ask_about, judge
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
@@ -36,7 +36,6 @@ from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
 
-Who = HttpRequest | str | tuple[str, ...]
 
 
 def hit(
@@ -219,7 +218,7 @@ async def _afind(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook
 def _question(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int, force: bool = False) -> Question:
     check_cost(cost)  # also while no rule has that name
     if book.overrides is not None and conf.current().enabled:
-        rules, settled = judge(_rulings(book.overrides, who), rules, force)
+        rules, settled = judge(_rulings(book.overrides, who), rules, who, force)
         if settled:
             return Question([], settled, ())
     question = _ask(who, rules, cost).after(_matched(who))

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 from django.http import HttpRequest
 
 from ratewindow import api
-from ratewindow.api import Who
 from ratewindow.conf import site_functions
 from ratewindow.identity import custom_keys, recipe
 from ratewindow.identity.custom_keys import Key
@@ -32,7 +31,7 @@ from ratewindow.request.doors import (
     with_door,
 )
 from ratewindow.request.guard import guarded
-from ratewindow.request.prepare import Cost
+from ratewindow.request.prepare import Cost, Who
 from ratewindow.rules import code_rates, site_routes
 from ratewindow.rules.code_rates import CodeRate, DeclaredRate, GivenRate, Rate
 from ratewindow.rules.rate_options import ViewOptions, parse_options

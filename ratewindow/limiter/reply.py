@@ -1,13 +1,13 @@
 """The reply of a store as one value, read once from the numbers of ``lua/decide.lua``; the decision that it makes; and refusals
 that a process remembers, so that a client that hammers is refused without a call of the server each time."""
 
-import random
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
+from zlib import crc32
 
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import Check, Decision, RuleDecision, What, WindowAnswer
@@ -82,8 +82,8 @@ def decision(checks: Sequence[Check], reply: Reply, what: What = "hit") -> Decis
         if verdict == NO_VERDICT and check[4]:
             return _usual(check, windows)
     parts = [_part(check, answer, what) for check, answer in zip(checks, reply, strict=True)]
-    if not all(parts):
-        code = refusal_code()
+    if refusing := [check for check, part in zip(checks, parts, strict=True) if not part.allowed]:
+        code = refusal_code(refusing[0].keys[0])
         for part in parts:
             if part.allowed:
                 part.outcome = "other"
@@ -99,7 +99,7 @@ def _usual(check: Check, windows: tuple[WindowAnswer, ...]) -> RuleDecision:
     if not wait_ms:
         return RuleDecision(True, limit, remaining, None, reset_s, rule, rate, "", "enforce", False, "", "passed", windows, check)
     wait_s, reason = (wait_ms / 1000, "limit") if wait_ms > 0 else (None, "limit" if not limit else "cost")
-    code, reset_s = refusal_code(), max(reset_s, wait_s or 0)
+    code, reset_s = refusal_code(check[2][0]), max(reset_s, wait_s or 0)
     return RuleDecision(
         False, limit, remaining, wait_s, reset_s, rule, rate, reason, "enforce", False, code, "refused", windows, check
     )
@@ -154,14 +154,16 @@ def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
 
 LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are mistaken for each other
 _PAIRS = [first + second for first in LETTERS for second in LETTERS]
-_codes = random.Random()
-forks.after_fork(_codes.seed)  # else workers would draw the same codes
 
 
-def refusal_code() -> str:
-    """Five letters and digits that a person can read out over the telephone."""
-    number = _codes.getrandbits(40)  # no secret; looked up in pairs, since a client that hammers gets a new one each time
-    return _PAIRS[number % len(_PAIRS)] + _PAIRS[(number >> 12) % len(_PAIRS)] + LETTERS[(number >> 24) % len(LETTERS)]
+def refusal_code(about: str) -> str:
+    """Five letters and digits that a person can read out over the telephone: for an hour the same in every process.
+
+    `about` is what a rule counts a client by. Nobody else can make it, as it has a keyed digest: so a checksum, which is fast,
+    does here, and so do pairs.
+    """
+    number = crc32(about.encode(), int(time.time()) // 3600)
+    return _PAIRS[number % 961] + _PAIRS[number // 961 % 961] + LETTERS[number // 961**2 % 31]
 
 
 class Refusals:

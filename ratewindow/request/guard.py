@@ -94,7 +94,7 @@ class Passage:
         """What to ask the store: nothing for an exempt or blocked client, else the checks of its rules."""
         rules: Sequence[Rule] = self.rules
         if self.overrides is not None:
-            rules, settled = judge(self.overrides.of_request(self.seen), rules)
+            rules, settled = judge(self.overrides.of_request(self.seen), rules, self.seen)
             if settled:
                 return Question([], settled, ())
         question = ask(self.seen, rules, self.door.cost, self.settings)

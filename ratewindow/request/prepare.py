@@ -28,6 +28,7 @@ from ratewindow.store.state_keys import client_tag
 MOST_WAIT_S = 366 * 86_400.0  # a block that ends later has no Retry-After
 LONG = 0.1  # of `TIMEOUT`: a request that has waited for so long does not wait again
 
+Who = HttpRequest | str | tuple[str, ...]
 Cost = int | Callable[[HttpRequest], int] | Callable[[HttpRequest], Awaitable[int]]  # awaited for async views
 
 
@@ -140,13 +141,14 @@ def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
 
 
 def _missing(rule: Rule, request: HttpRequest) -> RuleDecision:
-    enforce = rule.enforces("" if rule.is_usual else client_tag(ip(request)))
+    client = client_tag(ip(request))
+    enforce = rule.enforces(client)
     return RuleDecision(
         allowed=not enforce,
         rule=rule.name,
         mode="enforce" if enforce else "shadow",
         reason="missing",
-        id=refusal_code() if enforce else "",
+        id=refusal_code(rule.name + client) if enforce else "",
         outcome="refused" if enforce else "would_refuse",
         made_by=rule,
     )
@@ -159,8 +161,9 @@ class Verdict(NamedTuple):
     settled: list[RuleDecision]
 
 
-def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], forced: bool = False) -> Verdict:
-    """The verdict on a request that matches `rules`, of all rulings that hold for it. What is `forced` cannot be blocked."""
+def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], who: Who, forced: bool = False) -> Verdict:
+    """The verdict on a request that matches `rules`, of all rulings that hold for it, or for an identity. What is `forced` cannot
+    be blocked."""
     by_action: dict[str, list[Ruling]] = {ALLOW: [], BLOCK: [], RATE: []}
     for ruling in rulings:
         by_action[ruling.action].append(ruling)
@@ -171,7 +174,7 @@ def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], forced: bool = False
     names = {rule.name for rule in rules}
     blocks = [] if forced else [each for each in by_action[BLOCK] if not each.rule or each.rule in names]
     if blocks:
-        return Verdict((), _refusals(blocks, rules))
+        return Verdict((), _refusals(blocks, rules, who))
     return Verdict(adapted(by_action[RATE], rules), [])
 
 
@@ -184,7 +187,7 @@ def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
     return [rule.with_windows(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
 
 
-def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[RuleDecision]:
+def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule], who: Who) -> list[RuleDecision]:
     """A decision for each rule: refused if a block holds for it, and it is not in shadow; else refused by another rule.
 
     A block that names a rule refuses whatever the rule's mode is: somebody has said so.
@@ -195,7 +198,7 @@ def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule]) -> list[RuleDecis
         allowed=False,
         retry_after=max(left_s, 0.001) if left_s <= MOST_WAIT_S else None,
         reason="block",
-        id=refusal_code(),
+        id=refusal_code(BLOCK + client_tag.__wrapped__(parse_identity(who) if isinstance(who, str | tuple) else ip(who))),
         outcome="refused",
     )
     decisions = [

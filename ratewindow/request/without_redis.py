@@ -78,7 +78,7 @@ def _policies(question: Question) -> list[str]:
 
 def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> list[RuleDecision]:
     """One rule that refuses is enough to refuse the request, and nothing is charged anywhere."""
-    code = refusal_code()
+    code = refusal_code(checks[policies.index("refuse")].keys[0])
     return [
         RuleDecision(
             allowed=False,
@@ -99,9 +99,11 @@ def _refused(checks: Sequence[Check], policies: Sequence[str], cause: str) -> li
 def _passing(checks: Sequence[Check], policies: Sequence[str], what: What, cause: str) -> list[RuleDecision]:
     """The rules that count locally decide together, all or nothing; the others follow them."""
     counted = [check for check, each in zip(checks, policies, strict=True) if each == "local"]
-    if what == "hit" and any(map(_still_refused_s, counted)):
+    refusing = [check for check in counted if _still_refused_s(check)]
+    if what == "hit" and refusing:
         return [
-            _refused_before(check, cause) if _still_refused_s(check) else _uncharged(check, outcome="other") for check in checks
+            _refused_before(check, refusing[0], cause) if check in refusing else _uncharged(check, outcome="other")
+            for check in checks
         ]
     local = iter(count_here(counted, what) if counted else ())
     parts = [
@@ -143,8 +145,9 @@ def _still_refused_s(check: Check) -> float:
     return max(0.0, _refused_until_s.get(check.keys, 0.0) - time.monotonic()) if check.enforce else 0.0
 
 
-def _refused_before(check: Check, cause: str) -> RuleDecision:
-    """The decision of a rule by which the store has refused the client, while it has no room."""
+def _refused_before(check: Check, first: Check, cause: str) -> RuleDecision:
+    """The decision of a rule by which the store has refused the client, while it has no room. The code is that of the
+    `first` such rule."""
     wait_s = _still_refused_s(check)
     return RuleDecision(
         allowed=False,
@@ -152,7 +155,7 @@ def _refused_before(check: Check, cause: str) -> RuleDecision:
         reset_after=wait_s,
         rule=check.rule,
         reason="limit",
-        id=refusal_code(),
+        id=refusal_code(first.keys[0]),
         outcome="refused",
         check=check,
         cause=cause,

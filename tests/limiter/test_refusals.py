@@ -43,7 +43,7 @@ def test_a_refusal_is_repeated_without_asking_with_its_wait_as_it_is_now(store: 
     assert first.retry_after is not None
     assert again.retry_after == pytest.approx(first.retry_after - 0.4)
     assert again.reset_after == again.retry_after
-    assert again.id != first.id
+    assert again.id == first.id
 
 
 def test_it_is_believed_for_a_second_and_then_asked_again(store: Counting, clock: Clock) -> None:

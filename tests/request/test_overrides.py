@@ -11,6 +11,7 @@ from ratewindow.rules.rule import BLOCKS, Rule
 FIVE = parse_rates("5/m")
 LOGIN, API = Rule("login", FIVE), Rule("api", FIVE)
 TRIED = Rule("tried", FIVE, mode="shadow")
+ANN = "user:1"
 
 
 def told(decisions: list[Decision]) -> list[tuple[str, bool, str, str]]:
@@ -18,28 +19,28 @@ def told(decisions: list[Decision]) -> list[tuple[str, bool, str, str]]:
 
 
 def test_nothing_changes_nothing() -> None:
-    assert judge([], [LOGIN, API]) == ([LOGIN, API], [])
+    assert judge([], [LOGIN, API], ANN) == ([LOGIN, API], [])
 
 
 def test_who_is_let_pass_meets_no_rule() -> None:
-    assert judge([Ruling(ALLOW)], [LOGIN, API]) == ((), [])
+    assert judge([Ruling(ALLOW)], [LOGIN, API], ANN) == ((), [])
 
 
 def test_who_is_let_pass_one_rule_meets_the_others() -> None:
-    assert judge([Ruling(ALLOW, "login")], [LOGIN, API]) == ([API], [])
+    assert judge([Ruling(ALLOW, "login")], [LOGIN, API], ANN) == ([API], [])
 
 
 def test_an_exemption_from_all_outweighs_every_block() -> None:
-    assert judge([Ruling(BLOCK), Ruling(BLOCK, "login"), Ruling(ALLOW)], [LOGIN]) == ((), [])
+    assert judge([Ruling(BLOCK), Ruling(BLOCK, "login"), Ruling(ALLOW)], [LOGIN], ANN) == ((), [])
 
 
 def test_an_exemption_from_one_rule_outweighs_a_block_of_that_rule_and_no_other() -> None:
-    assert not judge([Ruling(ALLOW, "login"), Ruling(BLOCK, "login")], [LOGIN]).settled
-    assert told(judge([Ruling(ALLOW, "login"), Ruling(BLOCK)], [LOGIN, API]).settled) == [("api", False, "block", "refused")]
+    assert not judge([Ruling(ALLOW, "login"), Ruling(BLOCK, "login")], [LOGIN], ANN).settled
+    assert told(judge([Ruling(ALLOW, "login"), Ruling(BLOCK)], [LOGIN, API], ANN).settled) == [("api", False, "block", "refused")]
 
 
 def test_a_block_refuses_each_enforced_rule_and_asks_none() -> None:
-    rules, settled = judge([Ruling(BLOCK)], [LOGIN, API, TRIED])
+    rules, settled = judge([Ruling(BLOCK)], [LOGIN, API, TRIED], ANN)
     assert not rules
     assert told(settled) == [
         ("login", False, "block", "refused"),
@@ -49,35 +50,35 @@ def test_a_block_refuses_each_enforced_rule_and_asks_none() -> None:
 
 
 def test_a_block_where_no_enforced_rule_is_met_has_a_name_of_its_own() -> None:
-    assert told(judge([Ruling(BLOCK)], []).settled) == [(BLOCKS, False, "block", "refused")]
-    assert told(judge([Ruling(BLOCK)], [TRIED]).settled) == [
+    assert told(judge([Ruling(BLOCK)], [], ANN).settled) == [(BLOCKS, False, "block", "refused")]
+    assert told(judge([Ruling(BLOCK)], [TRIED], ANN).settled) == [
         (BLOCKS, False, "block", "refused"),
         ("tried", True, "", "other"),
     ]
 
 
 def test_a_block_of_a_rule_refuses_where_that_rule_is_met_whatever_its_mode() -> None:
-    assert told(judge([Ruling(BLOCK, "tried")], [TRIED, LOGIN]).settled) == [
+    assert told(judge([Ruling(BLOCK, "tried")], [TRIED, LOGIN], ANN).settled) == [
         ("tried", False, "block", "refused"),
         ("login", True, "", "other"),
     ]
-    assert judge([Ruling(BLOCK, "tried")], [LOGIN]) == ([LOGIN], [])
+    assert judge([Ruling(BLOCK, "tried")], [LOGIN], ANN) == ([LOGIN], [])
 
 
 def test_all_refusals_of_a_request_have_one_code() -> None:
-    codes = {each.id for each in judge([Ruling(BLOCK)], [LOGIN, API]).settled}
+    codes = {each.id for each in judge([Ruling(BLOCK)], [LOGIN, API], ANN).settled}
     assert len(codes) == 1
     assert codes != {""}
 
 
 def test_what_is_forced_cannot_be_blocked() -> None:
-    assert judge([Ruling(BLOCK)], [LOGIN], forced=True) == ([LOGIN], [])
+    assert judge([Ruling(BLOCK)], [LOGIN], ANN, forced=True) == ([LOGIN], [])
 
 
 @time_machine.travel(1_000_000, tick=False)
 def test_a_block_tells_when_the_last_of_them_ends() -> None:
     def wait_s(*ends_s: float) -> float | None:
-        return judge([Ruling(BLOCK, expires_s=1_000_000 + end_s) for end_s in ends_s], [LOGIN]).settled[0].retry_after
+        return judge([Ruling(BLOCK, expires_s=1_000_000 + end_s) for end_s in ends_s], [LOGIN], ANN).settled[0].retry_after
 
     assert wait_s(60) == 60
     assert wait_s(60, 3600) == 3600

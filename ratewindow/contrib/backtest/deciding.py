@@ -144,7 +144,7 @@ class Asking:
 
     def _question(self, request: Place, rules: Sequence[Rule], door: Door) -> Question:
         if self._book.overrides is not None:
-            verdict = judge(self._book.overrides.of_request(request), rules)
+            verdict = judge(self._book.overrides.of_request(request), rules, request)
             if verdict.settled:
                 return Question([], verdict.settled, ())
             rules = verdict.rules

@@ -18,7 +18,7 @@ class ExplainConfig(rooms.Room):
     label = "ratewindow_explain"
     verbose_name = _("Rate limits: Explain")
     gives = "why a request is refused, by the request or by the code of the refusal"
-    stores = "the codes of refusals, in Redis for an hour"
+    stores = "the codes of refusals, in Redis for up to two hours"
     subcommands = {"explain": "ratewindow.contrib.explain.commands.explain"}
 
     @cached_property
@@ -53,7 +53,7 @@ class ExplainConfig(rooms.Room):
     def client_links(self, request: HttpRequest, identity: str) -> Iterable[rooms.Link]:
         from ratewindow.contrib.explain import page
 
-        return page.link_of_client(request, identity)
+        return page.link_of_client(request, identity, last=identity)
 
     def find(self, client: rooms.Client) -> Iterable[rooms.Found]:
         yield from self._codes.found(client)

@@ -1,21 +1,23 @@
 """The codes of refusals: for an hour it is known what was refused, which rule refused it, and for which client.
 A refused client reads the code in the answer and tells it to staff, who type it into Explain.
 
-The core's counts pass refusals on in batches (`Room.note_refusals`), and a thread sends them to Redis about once a second. In
-a minute a process keeps at most `MOST_OF_NETWORK` of one network and `MOST` in all, so a flood leaves room for others.
+A code is one rule's for one client in one hour of the clock (`limiter/reply.py` `refusal_code`), so who tries again takes no more
+room. The core's counts pass refusals on in batches (`Room.note_refusals`), and a thread sends them to Redis about once a
+second. In an hour a process keeps at most `MOST_OF_NETWORK` of one network and `MOST` in all.
 """
 
 import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import groupby, islice
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import NamedTuple
 
 from django.conf import settings
 from django.utils.translation import gettext
+from redis.exceptions import RedisError
 
 from ratewindow import conf
 from ratewindow.counting.counters import counters
@@ -30,8 +32,9 @@ from ratewindow.store import process_clients, state_keys
 
 LENGTH = 5
 SEND_S = 1.0
+AGAIN_S = 10.0  # after which a client that hammers is noted again: its route takes long to find
 MINUTE_S, HOUR_S = 60, 3600
-MOST_OF_NETWORK, MOST = 100, 500
+MOST_OF_NETWORK, MOST = 1000, 30_000
 MOST_RULES = 5  # that refuse one request
 MOST_ROUTE = 200  # characters
 _VARIES = frozenset("<([\\$*?|")  # what patterns have, and few paths
@@ -47,12 +50,18 @@ class By(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """What is known of a code."""
+    """What is known of a code: the newest refusal that has it."""
 
     code: str
     at_s: float
     route: str  # ``POST /login/``; empty for a refusal of code that had no request
     by: tuple[By, ...]
+
+    def shown(self, with_overrides: bool = True) -> "Refused | None":
+        """It within the hour, as a reader may see it: without overrides, what the limits of rules have refused."""
+        of_rules = (each._replace(window="") for each in self.by if each.reason != "block")  # it may be that of another rate
+        by = self.by if with_overrides else tuple(of_rules)
+        return self._replace(by=by) if by and self.at_s > time.time() - HOUR_S else None
 
 
 class Codes:
@@ -65,28 +74,34 @@ class Codes:
         """Begin with none. After a fork they are the parent's, and so is whoever held the lock."""
         self._lock = threading.Lock()
         self.held: dict[str, Refused] = {}
-        self._minute, self._taken = 0, Counter[str]()
+        self._hour, self._noted_s, self._taken = 0, dict[str, float](), Counter[str]()
 
     def note(self, refusals: Iterable[Refusal]) -> None:
         """Keep the codes of refusals. Several rules that refuse one request follow each other, and have one code."""
         with self._lock:
             for code, of_rules in groupby(refusals, key=lambda refusal: refusal.decision.id):
-                together = [*islice(of_rules, MOST_RULES)]
-                first = together[0]
-                if self._has_room(first.network or first.client):
+                together = [*{refusal.decision.rule: refusal for refusal in of_rules}.values()][:MOST_RULES]
+                newest = together[-1]
+                at_s = newest.decision.at_s or time.time()
+                if self._has_room(code, at_s, newest.network or newest.client):
                     by = (
                         By(each.decision.rule, each.decision.reason, each.decision.window, kept(each.client)) for each in together
                     )
-                    self.held[code] = Refused(code, first.decision.at_s or time.time(), route_of(first.facts), tuple(by))
+                    self.held[code] = Refused(code, at_s, route_of(newest.facts), tuple(by))
 
-    def _has_room(self, network: str) -> bool:
-        minute = int(time.time()) // MINUTE_S
-        if minute != self._minute:
-            self._minute, self._taken = minute, Counter()
-            self.held = {code: refused for code, refused in self.held.items() if _is_recent(refused)}
-        if (network and self._taken[network] >= MOST_OF_NETWORK) or self._taken.total() >= MOST:
+    def _has_room(self, code: str, at_s: float, network: str) -> bool:
+        """Whether it is a code of this hour, which was not noted a moment ago, or there is room for one more."""
+        hour = int(time.time()) // HOUR_S
+        if hour != self._hour:
+            self._hour, self._noted_s, self._taken = hour, {}, Counter()
+            self.held = {code: refused for code, refused in self.held.items() if refused.shown()}
+        if code not in self._noted_s:
+            if (network and self._taken[network] >= MOST_OF_NETWORK) or len(self._noted_s) >= MOST:
+                return False
+            self._taken[network] += 1
+        elif at_s - self._noted_s[code] < AGAIN_S:
             return False
-        self._taken[network] += 1
+        self._noted_s[code] = at_s
         return True
 
     def has_unsent(self) -> bool:
@@ -99,12 +114,7 @@ class Codes:
                 held = dict(self.held)
             _write(held.values())
             with self._lock:
-                for code in held:
-                    self.held.pop(code, None)
-
-
-def _is_recent(refused: Refused) -> bool:
-    return refused.at_s > time.time() - HOUR_S
+                self.held = {code: refused for code, refused in self.held.items() if held.get(code) is not refused}
 
 
 def route_of(facts: RequestFacts | None) -> str:
@@ -128,32 +138,43 @@ def _write(codes: Iterable[Refused]) -> None:
     """In one transaction, so that no key is without its expiry."""
     with limited(process_clients.PATIENT_S), process_clients.patient_client().pipeline(transaction=True) as pipe:
         for refused in codes:
-            key = _key(int(refused.at_s) // MINUTE_S)
+            key = _key(int(refused.at_s) // HOUR_S)
             pipe.hset(key, refused.code, json.dumps(refused[1:]))
             pipe.expire(key, HOUR_S + MINUTE_S)
         pipe.execute()
 
 
-def _key(minute: int) -> str:
-    return f"{state_keys.minute(minute)}:codes"
+def _key(hour: int) -> str:
+    """In the slot of all minutes, on a cluster, so that one transaction writes several."""
+    return f"{state_keys.minutes()}:codes:{hour}"
 
 
-def find(text: str, with_overrides: bool = True) -> Refused | None:
-    """The refusal of a code within the last hour; without overrides, what the limits of rules have refused.
+def _keys() -> list[str]:
+    """Those of the last hour, and of the next: a clock may be a little ahead."""
+    now = int(time.time()) // HOUR_S
+    return [] if process_clients.in_memory() else [_key(hour) for hour in (now, now - 1, now + 1)]
 
-    Raises ValueError for what is no code, RedisError or OSError while Redis is unavailable.
-    """
+
+def find(text: str, with_overrides: bool = True) -> Refused:
+    """The refusal of a code within the last hour; without overrides, what the limits of rules have refused. Raises ValueError."""
     code = as_typed(text)
     if not code:
         raise Problem("{text!r} is not a code: it has five letters and digits, and never 0, 1, i, l or o", text=text[:40])
     counters.count_pending()
-    refused = of_process.held.get(code) or (None if process_clients.in_memory() else read(code))
-    if refused is None or not _is_recent(refused):
-        return None
-    if with_overrides:
-        return refused
-    by = [each._replace(window="") for each in refused.by if each.reason != "block"]  # the window may be that of another rate
-    return refused._replace(by=tuple(by)) if by else None
+    try:
+        refused = of_process.held.get(code) or read(code)
+    except (RedisError, OSError):
+        raise Problem("Codes are looked up in Redis, which does not answer now.") from None
+    shown = refused.shown(with_overrides) if refused is not None else None
+    if shown is None:
+        raise Problem("No refusal with this code is known. {why}", why=why_unknown())
+    return shown
+
+
+def newest_of(identity: str, with_overrides: bool) -> Refused | None:
+    """The newest refusal of a client within the last hour that processes have sent."""
+    shown = (refused.shown(with_overrides) for _, refused in _sent(identity.__eq__))
+    return max(filter(None, shown), key=lambda each: each.at_s, default=None)
 
 
 def as_typed(text: str) -> str:
@@ -170,44 +191,34 @@ def why_unknown() -> str:
 
 
 def read(code: str) -> Refused | None:
-    """What processes have sent of a code within the hour; the newest if there are several."""
-    sent = (_refused(code, text) for _, text in _answers("HGET", code) if text)
-    return next(filter(_is_recent, sent), None)
+    """What processes have sent of a code."""
+    sent = (_refused(code, text) for key in _keys() if (text := process_clients.patient_client().hget(key, code)))
+    return next(sent, None)
 
 
-def _answers(command: str, *more: str) -> Iterator[tuple[str, Any]]:
-    """What Redis answers about each minute of the hour, with its key, the newest first. A clock may be a little ahead."""
-    now = int(time.time()) // MINUTE_S
-    keys = [_key(minute) for minute in range(now + 1, now - HOUR_S // MINUTE_S - 1, -1)]
-    with process_clients.patient_client().pipeline(transaction=False) as pipe:
-        for key in keys:
-            pipe.execute_command(command, key, *more)
-        yield from zip(keys, pipe.execute(), strict=True)
-
-
-def _refused(code: str, text: bytes) -> Refused:
+def _refused(code: str, text: bytes | str) -> Refused:
     """Of ``[1800000000.5,"POST /login/",[["login","limit","5/m","ip:203.0.113.9"]]]``."""
     at_s, route, by = json.loads(text)
     return Refused(code, at_s, route, tuple(By(*each) for each in by))
 
 
-def _of_client(client: Client) -> Iterator[tuple[str, Refused]]:
-    """The refusals of a client that Redis has, each with its key."""
-    for key, fields in () if process_clients.in_memory() else _answers("HGETALL"):
-        for code, text in fields.items():
+def _sent(is_client: Callable[[str], bool]) -> Iterator[tuple[str, Refused]]:
+    """What Redis has of a client, each refusal with its key."""
+    for key in _keys():
+        for code, text in process_clients.patient_client().hscan_iter(key, count=1000):
             refused = _refused(code.decode(), text)
-            if any(client.is_in(by.identity) for by in refused.by):
+            if any(is_client(by.identity) for by in refused.by):
                 yield key, refused
 
 
 def found(client: Client) -> Iterator[Found]:
     """For the room `privacy`, as `erase`: when this client was refused."""
-    moments = [datetime.fromtimestamp(refused.at_s, UTC) for _, refused in _of_client(client)]
+    moments = [datetime.fromtimestamp(refused.at_s, UTC) for _, refused in _sent(client.is_in)]
     yield Found.at("codes of refusals in Redis", moments)
 
 
 def erase(client: Client) -> None:
-    for key, refused in _of_client(client):
+    for key, refused in _sent(client.is_in):
         process_clients.patient_client().hdel(key, refused.code)
 
 

@@ -150,7 +150,7 @@ def _stage(passage: Passage) -> Stage:
         checks = [check._replace(enforce=False) for check in question.checks]
         alone = decide.decide(question._replace(checks=checks, settled=[]), "peek").parts if checks else ()
     rulings = passage.overrides.of_request(passage.seen) if passage.overrides is not None else []
-    asked = judge(rulings, passage.rules).rules
+    asked = judge(rulings, passage.rules, passage.request).rules
     stays_open = not decision.allowed and guard.is_for_our_pages(passage.request) and guard.may_correct(passage.request)
     return Stage(passage.rules, asked, decision, alone, not passage.door.block, stays_open)
 

@@ -26,10 +26,11 @@ from ratewindow.contrib.explain import codes, words
 from ratewindow.contrib.explain.codes import Refused, method_and_path
 from ratewindow.contrib.explain.explanation import Description, Explanation, Line, explain, pairs
 from ratewindow.identity import split
+from ratewindow.identity.privacy import anonymous
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.models import RateRule
 from ratewindow.operations.lockout import may_view_overrides
-from ratewindow.overrides.subjects import masked, parse_subject
+from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, masked, parse_subject, texts_of
 from ratewindow.rooms import Link
 
 MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code")}
@@ -45,7 +46,7 @@ def _lines(label: Any, help_text: Any) -> forms.CharField:
 
 
 class ExplainForm(forms.Form):
-    """A code, or a request. `result` is the explanation of the request, `refused` what the code is about."""
+    """A code, or a request. `found` is what the page shows of either."""
 
     code = _text(_("Code"), 8, "k7f2q", help_text=_("That a refused visitor reads. Known for an hour."))
     method = forms.ChoiceField(label=_("Method"), required=False, choices=[(each, each) for each in USUAL_METHODS])
@@ -57,47 +58,30 @@ class ExplainForm(forms.Form):
 
     def __init__(self, request: HttpRequest) -> None:
         given = request.POST if request.method == "POST" else request.GET
-        is_asked = request.method == "POST" or given.get("code") or given.get("path")  # else a link fills a part
+        is_asked = given.keys() & {"code", "path"}  # else a link fills a part
         super().__init__(given if is_asked else None, auto_id="rw-explain-%s", label_suffix="", initial=given.dict())
+        self.by_code = "code" in given or not given.keys() & {"path", "by"}
+        self.has_more = any(given.get(name) for name in ("headers", "fields_"))  # they may be secrets, which no address may hold
         self._request = request
-        self.result: Explanation | None = None
-        self.refused: Refused | None = None
+        self.found: Mapping[str, Any] = {}
 
     def clean(self) -> dict[str, Any]:
+        may_tell = may_view_overrides(self._request)
         try:
-            if code := self.cleaned_data.get("code"):
-                self._look_up(code)
+            if self.by_code:
+                self.found = _refusal_context(self._request, codes.find(self.cleaned_data.get("code", ""), may_tell))
             elif not self.errors:
-                self._explain(self.cleaned_data)
+                self.found = _request_context(self._request, self._explanation(self.cleaned_data))
         except ValueError as error:
-            self.add_error("code" if code else None, as_sentence(error))
+            self.add_error("code" if self.by_code else None, as_sentence(error))
+            if self.by_code and not may_tell:
+                self.add_error("code", gettext("You are not shown the code of a block: that takes the permission view_override."))
         return self.cleaned_data
 
-    def _look_up(self, code: str) -> None:
-        try:
-            self.refused = codes.find(code, with_overrides=may_view_overrides(self._request))
-        except (RedisError, OSError):
-            self.add_error("code", gettext("Codes are looked up in Redis, which does not answer now."))
-            return
-        if self.refused is None:
-            self.add_error("code", gettext("No refusal with this code is known. %s") % codes.why_unknown())
-            if not may_view_overrides(self._request):
-                self.add_error("code", gettext("You are not shown the code of a block: that takes the permission view_override."))
-
-    def _explain(self, typed: Mapping[str, str]) -> None:
-        if not typed["path"]:
-            self.add_error("path", gettext("Enter the code of a refusal, or a path such as /login/."))
-            return
+    def _explanation(self, typed: Mapping[str, str]) -> Explanation:
         headers, fields = pairs(typed["headers"].splitlines(), ":"), pairs(typed["fields_"].splitlines(), "=")
         said = Description(typed["method"] or "GET", typed["path"], typed["address"], typed["user"], headers, fields)
-        may_find, may_tell = may_view_users(self._request), may_look_up(self._request)
-        self.result = explain(said, find_users=may_find, with_overrides=may_tell)
-
-    @property
-    def has_more(self) -> bool:
-        """Whether headers or fields are given: they may be secrets, which no address may hold."""
-        given = self.data if self.is_bound else self.initial
-        return any(given.get(name) for name in ("headers", "fields_"))
+        return explain(said, find_users=may_view_users(self._request), with_overrides=may_look_up(self._request))
 
 
 def urls(model_admin: Any) -> list[URLPattern]:
@@ -112,19 +96,18 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if form.is_valid() and request.method == "POST" and not form.has_more:
         query = urlencode({name: form.data[name] for name in form.fields if form.data.get(name)})
         return HttpResponseRedirect(f"{request.path}?{query}")
-    context = {
-        **page_context(model_admin, request, gettext("Explain")),
-        "form": form,
-        "then": _refusal_context(request, form.refused) if form.refused is not None else None,
-        **(_request_context(request, form.result) if form.result is not None else {}),
-    }
+    with suppress(RedisError, OSError):  # who sees masks could try clients until one is refused
+        last = request.GET.get("last", "") if may_see(request) else ""
+        if last and (newest := codes.newest_of(last, with_overrides=may_view_overrides(request))):
+            return HttpResponseRedirect(f"{request.path}?code={newest.code}")
+    context = {**page_context(model_admin, request, gettext("Explain")), "form": form, **form.found}
     return TemplateResponse(request, "admin/ratewindow/explain/page.html", context)
 
 
 def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:
-    """What a code is about, with links to what would be answered now."""
-    where = method_and_path(refused.route)
-    return {
+    """What a code is about, with links to what would be answered now, and to what can be done."""
+    method, path = method_and_path(refused.route)
+    then = {
         "code": refused.code,
         "at": time_zone.local(datetime.fromtimestamp(refused.at_s, UTC)),
         "route": refused.route,
@@ -134,25 +117,41 @@ def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any
                 "why": REFUSED.get(by.reason, by.reason),
                 "window": by.window,
                 "who": display(request, by.identity),
-                "links": [*link_of_client(request, by.identity, *where)],
+                "now": [*link_of_client(request, by.identity, method=method, path=path)],
+                "actions": [*_actions(request, by.identity, by.rule)],
             }
             for by in refused.by
         ],
     }
+    return {"then": then}
 
 
 def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, Any]:
     """What is answered now, and what can be done about it."""
     keys = dict(RateRule.objects.values_list("name", "pk"))
+    refusing = next((line for line in found.lines if line.effect == "refuses"), None)
+    address = f"ip:{found.said.address}" if found.said.address else ""
+    who, rule = (refusing.identity or address, refusing.rule.name) if refusing is not None else (address, "")
     return {
         "found": found,
         "answer": words.answer(found),
         "in_shadow": words.in_shadow(found),
         "before_rules": [*words.before_rules(found)],
         "rules": [_row(request, line, keys) for line in found.lines],
-        "actions": [*_actions(request, found)],
+        # The hash of whoever was typed could be found elsewhere by who sees masks.
+        "actions": [*_actions(request, who, rule)] if found.refused is not None and may_see(request) else [],
         "at": time_zone.local(found.at),
     }
+
+
+def _actions(request: HttpRequest, identity: str, rule: str) -> Iterator[Link]:
+    """What can be done about a client and the rule that refuses it. For who sees masks the client is its hash, which overrides
+    may name, and which leads to nobody."""
+    if identity != EVERYBODY_TOGETHER:
+        who = identity if may_see(request) else next(texts_of(identity, lambda part: (anonymous(part),)))
+        yield from (link for link in client.of_client(request, who, rule) if not link.url.startswith(request.path))
+    for row in RateRule.objects.filter(name=rule):
+        yield Link(reverse("admin:ratewindow_raterule_change", [row.pk], request), gettext("Open rule"))
 
 
 def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[str, Any]:
@@ -172,23 +171,11 @@ def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[s
     }
 
 
-def _actions(request: HttpRequest, found: Explanation) -> Iterator[tuple[str, str]]:
-    """Labels and addresses of the pages that let a refused client pass."""
-    refusing = next((line for line in found.lines if line.effect == "refuses"), None)
-    address = f"ip:{found.said.address}" if found.said.address else ""
-    who, rule = (refusing.identity or address, refusing.rule.name) if refusing is not None else (address, "")
-    if may_see(request) and who and found.refused is not None:
-        if rule and request.user.has_perm("ratewindow.release_identity"):
-            yield gettext("Release now…"), client.url(request, client.RELEASE, identity=who, rule=rule)
-        if request.user.has_perm("ratewindow.add_override"):
-            exempt = {"identity": who, "rule": rule, "action": "allow", "lasts": "1h"}
-            yield gettext("Exempt for 1 h…"), client.url(request, client.ADD, **exempt)
-
-
 def link_to_page(**given: str) -> Iterator[Link]:
-    """To the page with these values: `method`, `path`, `address`, `user` and `fields_`."""
+    """To the page with these values: `method`, `path`, `address`, `user`, `fields_`, and `last`, a client whose newest refusal is
+    shown if it is known."""
     query = urlencode({name: value for name, value in given.items() if value})
-    yield Link(reverse("admin:ratewindow_explain") + (f"?{query}" if query else ""), gettext("Explain"))
+    yield Link(reverse("admin:ratewindow_explain") + (f"?by=request&{query}" if query else ""), gettext("Explain"))
 
 
 def link_of_rule(rule: Any) -> Iterator[Link]:
@@ -197,7 +184,7 @@ def link_of_rule(rule: Any) -> Iterator[Link]:
     return link_to_page(method=rule.methods.replace(",", " ").partition(" ")[0] if path else "", path=path)
 
 
-def link_of_client(request: HttpRequest, identity: str, method: str = "", path: str = "") -> Iterator[Link]:
+def link_of_client(request: HttpRequest, identity: str, **more: str) -> Iterator[Link]:
     """For a client whom the reader may see, unless the form cannot say who it is. Without a path the page asks for one."""
     if request.user.has_perm("ratewindow.view_raterule") and (may_see(request) or masked(identity) == identity):
         with suppress(ValueError):  # an invalid row, which raw SQL has written
@@ -208,4 +195,4 @@ def link_of_client(request: HttpRequest, identity: str, method: str = "", path: 
                 fields = "\n".join(f"{name}={value}" for kind, name, value in parts if kind == "post")
                 address = known.get("ip", "").partition("/")[0]
                 user = f"user:{known['user']}" if "user" in known else ""
-                yield from link_to_page(method=method, path=path, address=address, user=user, fields_=fields)
+                yield from link_to_page(**more, address=address, user=user, fields_=fields)
