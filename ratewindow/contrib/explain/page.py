@@ -19,7 +19,6 @@ from ratewindow.admin.base import edits_no_rule, page_context, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users
 from ratewindow.admin.rules.form import USUAL_METHODS
-from ratewindow.admin.wording import REFUSED
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence
 from ratewindow.contrib.explain import codes, words
@@ -107,23 +106,23 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:
     """What a code is about, with links to what would be answered now, and to what can be done."""
     method, path = method_and_path(refused.route)
-    then = {
-        "code": refused.code,
-        "at": time_zone.local(datetime.fromtimestamp(refused.at_s, UTC)),
-        "route": refused.route,
-        "by": [
-            {
-                "rule": by.rule,
-                "why": REFUSED.get(by.reason, by.reason),
-                "window": by.window,
-                "who": display(request, by.identity),
-                "now": [*link_of_client(request, by.identity, method=method, path=path)],
-                "actions": [*_actions(request, by.identity, by.rule)],
-            }
-            for by in refused.by
-        ],
+    return {
+        "then": {
+            "code": refused.code,
+            "at": time_zone.local(datetime.fromtimestamp(refused.at_s, UTC)),
+            "route": refused.route,
+            "by": [
+                {
+                    "said": words.refused_by(by.rule, by.reason),
+                    "window": by.window,
+                    "who": display(request, by.identity),
+                    "now": [*link_of_client(request, by.identity, method=method, path=path)],
+                    "actions": [*_actions(request, by.identity, by.rule)],
+                }
+                for by in refused.by
+            ],
+        }
     }
-    return {"then": then}
 
 
 def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, Any]:

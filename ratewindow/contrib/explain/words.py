@@ -37,8 +37,7 @@ def answer(found: Explanation) -> str:
     """``REFUSED by login: its limit is reached. Next let through at 14:20, in 41 seconds.``"""
     refused = found.refused
     if refused is not None:
-        values = {"rule": refused.rule, "why": REASONS[refused.reason]}
-        said = gettext("REFUSED by %(rule)s: %(why)s.") % values if refused.reason != "block" else gettext("REFUSED: blocked.")
+        said = refused_by(refused.rule, refused.reason)
         if refused.retry_after is None:
             return f"{said} {gettext('Waiting does not help.')}"
         moment = time_zone.in_short(found.at + timedelta(seconds=refused.retry_after))
@@ -51,6 +50,13 @@ def answer(found: Explanation) -> str:
     if any(line.effect == "refuses" for line in found.lines):
         return gettext("PASSES, unless the view refuses: a rule is over its limit, and leaves that to the view.")
     return gettext("PASSES: no rule refuses it.")
+
+
+def refused_by(rule: str, reason: str) -> str:
+    """``REFUSED by login: its limit is reached.``"""
+    if reason == "block":
+        return gettext("REFUSED: blocked.")
+    return gettext("REFUSED by %(rule)s: %(why)s.") % {"rule": rule, "why": REASONS.get(reason, reason)}
 
 
 def in_shadow(found: Explanation) -> str:

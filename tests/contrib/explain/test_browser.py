@@ -40,7 +40,8 @@ def test_it_can_be_read_in_both_themes_and_on_a_phone(browser: Any, live_server:
     make()
     visit(live_server, browser, 3)
     page = open_page(**look)
-    for query in ("", "?path=/search/&address=127.0.0.1", "?path=x&headers=y"):
+    code = json.loads(visit(live_server, browser)[0][1])["code"]
+    for query in ("", f"?code={code}", "?code=x", "?by=request", "?path=/search/&address=127.0.0.1", "?path=x&headers=y"):
         page.goto(EXPLAIN + query)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), query
         for each in page.locator(".rw-explain :is(p, td, th, li, label, summary, .help, a, .rw-mode)").all():
@@ -57,10 +58,10 @@ def test_a_refused_visitor_is_found_by_the_code_released_by_click_and_admitted(
     page = open_page(EXPLAIN)
     page.get_by_label("Code").fill(json.loads(told[2][1])["code"])
     page.keyboard.press("Enter")
-    sync_api.expect(page.locator(".rw-then")).to_contain_text("refused at")
+    sync_api.expect(page.get_by_role("heading", name="refused at")).to_be_visible()
     page.get_by_role("link", name="What is answered now").click()
     sync_api.expect(page.locator(".rw-summary")).to_contain_text("REFUSED by login: its limit is reached.")
-    page.get_by_role("link", name="Release now…").click()
+    page.get_by_role("link", name="Release…").click()
     page.get_by_label("Reason").fill("knows us")
     page.get_by_role("button", name="Release").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("its counts under login deleted")
@@ -70,6 +71,9 @@ def test_a_refused_visitor_is_found_by_the_code_released_by_click_and_admitted(
 def test_a_request_is_typed_by_keyboard_alone(open_page: Any) -> None:
     make()
     page = open_page(EXPLAIN)
+    page.get_by_label("Code").focus()
+    page.keyboard.press("Shift+Tab")  # to the tab beside
+    page.keyboard.press("Enter")
     page.get_by_label("Method").focus()
     page.keyboard.press("P")  # POST
     for text in ("/search/", "203.0.113.9"):

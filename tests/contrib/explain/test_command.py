@@ -58,7 +58,7 @@ def test_a_code_is_explained() -> None:
     "arguments, said",
     [
         (("GET",), "GET has no path: write for example explain GET /login/ --ip 203.0.113.9"),
-        (("zzzzz",), "no refusal with the code zzzzz is known. It may be mistyped, older than an hour"),
+        (("zzzzz",), "No refusal with this code is known. It may be mistyped, older than an hour"),
         (("k1f2q",), "'k1f2q' is not a code: it has five letters and digits, and never 0, 1, i, l or o"),
         (("GET", "/", "--header", "x"), "'x' has no ':'"),
         (("GET", "/", "--field", "x"), "'x' has no '='"),

@@ -2,7 +2,9 @@
 
 import json
 import re
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -13,8 +15,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from ratewindow import ratelimit
+from ratewindow.contrib.explain import codes
 from ratewindow.counting.counters import counters
 from ratewindow.models import Override
+from ratewindow.rulebook import reading
 from tests.support.doors import answer, behind_middleware, plain, statuses
 from tests.support.rule_pages import LIST, change, define, said
 from tests.support.staff import staff
@@ -29,10 +33,10 @@ def use_up(count: int) -> list[int]:
     return statuses(behind_middleware(plain(False)), count, "/login/", REMOTE_ADDR="203.0.113.9")
 
 
-def a_code(key: str = "ip") -> str:
+def a_code(key: str = "ip", path: str = "/login/", address: str = "203.0.113.9") -> str:
     view = ratelimit("explained.page", "0/h", key=key)(plain(False))
     request = RequestFactory().post(
-        "/login/", {"username": "ann"}, REMOTE_ADDR="203.0.113.9", headers={"Accept": "application/problem+json"}
+        path, {"username": "ann"}, REMOTE_ADDR=address, headers={"Accept": "application/problem+json"}
     )
     return str(json.loads(answer(view, request).content)["code"])
 
@@ -40,12 +44,15 @@ def a_code(key: str = "ip") -> str:
 def links(response: Any) -> dict[str, str]:
     """What can be done, with the addresses."""
     found = re.search(r'<ul class="rw-actions">(.*?)</ul>', response.content.decode(), re.DOTALL)
-    return {} if found is None else {label: url for url, label in re.findall(r'<a href="([^"]*)">([^<]*)</a>', found[1])}
+    return (
+        {} if found is None else {label: unescape(url) for url, label in re.findall(r'<a href="([^"]*)">([^<]*)</a>', found[1])}
+    )
 
 
 def test_an_empty_form_explains_nothing(page: Client) -> None:
-    text = said(page.get(EXPLAIN))
-    assert "That a refused visitor reads. Known for an hour." in text and "Free again" not in text
+    by_code, by_request = said(page.get(EXPLAIN)), said(page.get(EXPLAIN, {"by": "request"}))
+    assert "That a refused visitor reads. Known for an hour." in by_code and "Address" not in by_code
+    assert "Address" in by_request and "a refused visitor" not in by_request and "Free again" not in by_request
 
 
 def test_a_request_is_explained_and_the_address_shows_the_same_to_a_colleague(page: Client) -> None:
@@ -58,16 +65,16 @@ def test_a_request_is_explained_and_the_address_shows_the_same_to_a_colleague(pa
     text = said(response)
     assert "REFUSED by login: its limit is reached. Next let through at" in text and "1 of 1 in 1h" in text
     assert "api does not match the path is not below /api/" in text
-    assert links(response).keys() == {"Release now…", "Exempt for 1 h…"}
+    assert list(links(response)) == ["Block…", "Exempt…", "Release…", "Open rule"]
 
 
 def test_what_can_be_done_is_filled_in_there(page: Client) -> None:
     define("login", "1/h", path="/login/", mode="enforce")
     use_up(2)
     found = links(page.get(EXPLAIN, ASKED))
-    release = page.get(found["Release now…"].replace("&amp;", "&"))
+    release = page.get(found["Release…"])
     assert 'value="ip:203.0.113.9"' in release.content.decode() and 'value="login"' in release.content.decode()
-    exempt = page.get(found["Exempt for 1 h…"].replace("&amp;", "&")).content.decode()
+    exempt = page.get(found["Exempt…"]).content.decode()
     assert (
         'value="ip:203.0.113.9"' in exempt
         and 'value="1h"' in exempt
@@ -79,21 +86,58 @@ def test_a_code_says_what_was_refused_then_and_what_holds_now(page: Client) -> N
     code = a_code("ip+post:username")
     text = said(page.post(EXPLAIN, {"code": f"[{code}]"}, follow=True))
     assert f"{code}: refused at" in text and "on POST /login/" in text
-    assert "explained.page Over the limit 0/h ip:203.0.113.9 + post:username:ann" in text
-    link = re.search(r'href="([^"]*)">What is answered now', page.get(EXPLAIN, {"code": code}).content.decode())
-    assert link is not None
-    assert "POST /login/, at" in said(page.get(link[1].replace("&amp;", "&")))
+    assert "REFUSED by explained.page: its limit is reached. 0/h · ip:203.0.113.9 + post:username:ann" in text
+    link = links(page.get(EXPLAIN, {"code": code}))["What is answered now"]
+    assert "POST /login/, at" in said(page.get(link))
+
+
+@pytest.mark.parametrize("address", ["203.0.113.9", "2001:db8::1"])
+@pytest.mark.parametrize("path", ["/login/", "/shop/7/"])
+def test_whom_a_code_is_about_is_exempt_by_a_click_wherever_it_was_refused(page: Client, path: str, address: str) -> None:
+    rule = define("explained.page", "0/h", mode="enforce")
+    for reader in (page, staff("view_raterule", "add_override")):  # one sees masks
+        response = reader.get(EXPLAIN, {"code": a_code(path=path, address=address)})
+        found = links(response)
+        assert {"Block…", "Exempt…", "Open rule"} < {*found, "Release…"}
+        assert ("Release…" in found) == (reader is page) and found["Open rule"] == change(rule)
+        if reader is not page:
+            assert address not in response.content.decode()
+        form = dict(parse_qsl(urlsplit(found["Exempt…"]).query))
+        assert reader.post(found["Exempt…"], {**form, "reason": "knows us"}).status_code == 302
+        reading.reload()
+        with pytest.raises(json.JSONDecodeError):  # the view answers
+            a_code(path=path, address=address)
+        Override.objects.all().delete()
+        reading.reload()
 
 
 def test_without_the_permission_to_see_identities_they_are_masked_and_nothing_is_filled_in() -> None:
-    viewer, code = staff("view_raterule"), a_code()
-    text = said(viewer.get(EXPLAIN, {"code": code}))
-    assert "ip:203.0.113.x" in text and "203.0.113.9" not in text
+    viewer, code = staff("view_raterule", "add_override"), a_code()
+    response = viewer.get(EXPLAIN, {"code": code})
+    text = said(response)
+    assert "ip:203.0.113.x" in text and "203.0.113.9" not in response.content.decode()
     assert "What is answered now" not in text
     define("login", "1/h", path="/login/", mode="enforce")
     use_up(2)
-    response = viewer.get(EXPLAIN, ASKED)
+    response = viewer.get(EXPLAIN, ASKED)  # the hash of who is typed could be compared with that of a code
     assert "REFUSED by login" in said(response) and links(response) == {}
+
+
+def test_the_link_beside_a_client_leads_to_its_newest_refusal_for_who_sees_clients(page: Client) -> None:
+    link = f"{EXPLAIN}?by=request&last=ip%3A203.0.113.9&address=203.0.113.9"
+    assert 'value="203.0.113.9"' in page.get(link).content.decode()
+    code = a_code(path="/shop/7/")
+    codes.find(code)
+    codes.of_process.send()
+    assert page.get(link)["Location"] == f"{EXPLAIN}?code={code}"
+    assert staff("view_raterule").get(link).status_code == 200
+    Override.objects.block("ip:203.0.113.9")
+    reading.reload()
+    blocked = a_code()
+    codes.find(blocked)
+    codes.of_process.send()
+    assert page.get(link)["Location"] == f"{EXPLAIN}?code={blocked}"
+    assert staff("view_raterule", "view_identity").get(link)["Location"] == f"{EXPLAIN}?code={code}"
 
 
 def test_users_are_found_by_name_only_for_those_who_may_view_them(page: Client) -> None:
@@ -175,7 +219,8 @@ def test_thirty_rules_take_as_many_queries_as_one(page: Client) -> None:
 
 
 def test_an_empty_form_says_what_to_enter(page: Client) -> None:
-    assert "Enter the code of a refusal, or a path such as /login/." in said(page.post(EXPLAIN, {"method": "GET"}))
+    assert "&#x27;&#x27; is not a code: it has five letters and digits" in said(page.post(EXPLAIN, {"code": ""}))
+    assert "&#x27;&#x27; is not a path: begin with /, as in /login/." in said(page.post(EXPLAIN, {"method": "GET", "path": ""}))
 
 
 def test_rules_the_report_and_overrides_link_to_it(page: Client) -> None:
@@ -183,9 +228,9 @@ def test_rules_the_report_and_overrides_link_to_it(page: Client) -> None:
     block = Override.objects.block("ip:203.0.113.9")
     for address in (LIST, reverse("admin:ratewindow_report"), reverse("admin:app_list", args=["ratewindow"])):
         assert f'href="{EXPLAIN}"' in page.get(address).content.decode()
-    assert f"{EXPLAIN}?method=POST&amp;path=%2Flogin%2F" in page.get(change(rule)).content.decode()
+    assert f"{EXPLAIN}?by=request&amp;method=POST&amp;path=%2Flogin%2F" in page.get(change(rule)).content.decode()
     override = reverse("admin:ratewindow_override_change", args=[block.pk])
-    assert f"{EXPLAIN}?address=203.0.113.9" in page.get(override).content.decode()
+    assert f"{EXPLAIN}?by=request&amp;last=ip%3A203.0.113.9&amp;address=203.0.113.9" in page.get(override).content.decode()
 
 
 def test_what_clients_sent_is_shown_as_text(page: Client) -> None:
