@@ -37,7 +37,6 @@ from ratewindow.rules.rule import Rule, check_name
 from ratewindow.store import outage, stores
 
 
-
 def hit(
     rule: str,
     who: Who,

@@ -159,8 +159,8 @@ _PAIRS = [first + second for first in LETTERS for second in LETTERS]
 def refusal_code(about: str) -> str:
     """Five letters and digits that a person can read out over the telephone: for an hour the same in every process.
 
-    `about` is what a rule counts a client by. Nobody else can make it, as it has a keyed digest: so a checksum, which is fast,
-    does here, and so do pairs.
+    `about` is what one rule counts one client by: with Django a keyed digest, which a code does not reveal. So a checksum of it
+    does, which is as fast as the look-up in pairs.
     """
     number = crc32(about.encode(), int(time.time()) // 3600)
     return _PAIRS[number % 961] + _PAIRS[number // 961 % 961] + LETTERS[number // 961**2 % 31]

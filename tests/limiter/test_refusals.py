@@ -1,14 +1,17 @@
 """Refusals known to this process: fewer round trips, and never a wrong admission."""
 
 import random
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import redis
+import time_machine
 
 from ratewindow.limiter import Limiter, MemoryStore, RedisStore, Window, reply
 from ratewindow.limiter.reply import Reply
+from ratewindow.limiter.types import Check
 from tests.support.clock import Clock
 
 LIMIT = [Window(3, period_ms=60_000)]
@@ -44,6 +47,49 @@ def test_a_refusal_is_repeated_without_asking_with_its_wait_as_it_is_now(store: 
     assert again.retry_after == pytest.approx(first.retry_after - 0.4)
     assert again.reset_after == again.retry_after
     assert again.id == first.id
+
+
+def test_a_refusal_has_one_code_for_a_client_a_rule_and_an_hour() -> None:
+    hour_s = 500_000 * 3600
+    login, api = (Limiter(MemoryStore(), prefix=rule) for rule in ("login", "api"))
+    none = Window(0, period_ms=60_000)
+    with time_machine.travel(hour_s, tick=False) as now:
+        codes = [rule.hit(who, none).id for who in ("user:1", "user:2") for rule in (login, api)]
+        assert len({*codes}) == 4 and all(len(code) == 5 and {*code} <= {*reply.LETTERS} for code in codes)
+        now.move_to(hour_s + 3599)
+        assert login.hit("user:1", none).id == codes[0]
+        now.move_to(hour_s + 3600)
+        assert login.hit("user:1", none).id not in codes
+
+
+def test_a_refusal_that_is_known_has_the_code_of_its_hour(store: Counting, clock: Clock) -> None:
+    hour_s = 500_000 * 3600
+    limiter = Limiter(store, clock_ms=clock)
+    with time_machine.travel(hour_s - 0.1, tick=False) as now:
+        before, now_known = [limiter.hit("user:42", LIMIT) for _ in range(5)][3:]
+        now.move_to(hour_s)
+        assert before.id == now_known.id != limiter.hit("user:42", LIMIT).id != ""
+    assert store.asked == 4
+
+
+def test_rules_that_refuse_together_have_the_code_of_the_first() -> None:
+    def check(rule: str, limit: int, **fields: Any) -> Check:
+        return Check(rule, (Window(limit, period_ms=60_000),), (f"{rule}:{{ann}}",), **fields)
+
+    store, first, second = MemoryStore(), check("first", 0), check("second", 0, penalty_ms=1000)
+
+    def codes(*checks: Check) -> list[str]:
+        return [part.id for part in reply.decision(checks, store.run(checks, "hit")).parts]
+
+    alone, other = codes(first), codes(second)
+    assert codes(check("passes", 9), first, second) == ["", *alone, *alone]
+    assert codes(second, first) == [*other, *other] and other != alone
+    assert codes(check("shadow", 0, enforce=False), first) == ["", *alone]
+
+
+def test_many_clients_have_as_many_codes() -> None:
+    codes = {reply.refusal_code(f"rw:s:{number}") for number in range(20_000)}
+    assert len(codes) > 19_950  # by chance 7 are expected to share one
 
 
 def test_it_is_believed_for_a_second_and_then_asked_again(store: Counting, clock: Clock) -> None:
@@ -198,7 +244,7 @@ class Remote:
 def test_who_waits_exactly_as_long_as_a_believed_refusal_says_is_admitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time, whichever parts of a millisecond the clocks of server and process are in."""
     remote, dice = Remote(), random.Random(37)
-    monkeypatch.setattr(reply, "time", SimpleNamespace(monotonic_ns=lambda: 1000 * remote.now_us))
+    monkeypatch.setattr(reply, "time", SimpleNamespace(monotonic_ns=lambda: 1000 * remote.now_us, time=time.time))
     limiter, window = Limiter(remote), Window(1, 50, "sliding_log")  # type: ignore[arg-type]
     assert limiter.hit("user:42", window)
     for number in range(120):

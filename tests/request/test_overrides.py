@@ -1,6 +1,10 @@
 """What blocks and exemptions make of the rules that a request meets."""
 
+from typing import Any
+
 import time_machine
+from django.test import RequestFactory
+from rest_framework.request import Request
 
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision
@@ -69,6 +73,16 @@ def test_all_refusals_of_a_request_have_one_code() -> None:
     codes = {each.id for each in judge([Ruling(BLOCK)], [LOGIN, API], ANN).settled}
     assert len(codes) == 1
     assert codes != {""}
+
+
+@time_machine.travel(1_000_000, tick=False)
+def test_a_blocked_client_keeps_its_code_whatever_it_asks() -> None:
+    def code(who: Any, *rules: Rule) -> str:
+        return judge([Ruling(BLOCK)], rules, who).settled[0].id
+
+    request = RequestFactory().get("/", REMOTE_ADDR="203.0.113.9")
+    assert code(request, LOGIN) == code(Request(request), API) == code("ip:203.0.113.9") != code(ANN)
+    assert len(code(("ip:203.0.113.9", "post:username:" + 1000 * "x"))) == 5
 
 
 def test_what_is_forced_cannot_be_blocked() -> None:

@@ -3,13 +3,18 @@
 from typing import Any
 
 import pytest
+import time_machine
 from django.http import HttpRequest
+from django.test import RequestFactory
 
 import ratewindow
-from ratewindow import ratelimit
+from ratewindow import conf, ratelimit
 from ratewindow.counting.counters import counters
+from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
+from ratewindow.request.prepare import ask
 from ratewindow.rulebook import current
+from ratewindow.rules.rule import Rule
 from ratewindow.store import state_keys
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
 
@@ -76,6 +81,18 @@ def test_who_comes_without_the_key_is_told_apart_by_address() -> None:
     chosen, other = clients()
     assert statuses(site, 2, REMOTE_ADDR=chosen) == [429, 429]
     assert statuses(site, 2, REMOTE_ADDR=other) == [200, 200]
+
+
+@time_machine.travel(1_000_000)
+def test_who_comes_without_the_key_keeps_the_code_of_the_refusal() -> None:
+    rules = [Rule(name, parse_rates("5/m"), key="header:x-api-key", on_missing="refuse") for name in ("api", "login")]
+
+    def codes(address: str) -> list[str]:
+        request = RequestFactory().get("/", REMOTE_ADDR=address)
+        return [ask(request, [rule], 1, conf.current()).settled[0].id for rule in rules]
+
+    assert codes("203.0.113.9") == codes("203.0.113.9")
+    assert len({*codes("203.0.113.9"), *codes("203.0.113.10")}) == 4
 
 
 def test_a_rate_in_code_gives_way_to_a_rule_that_is_enforced_for_some() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import time_machine
 from django.conf import settings
 from django.http import HttpResponse
 from django.test import RequestFactory, override_settings
@@ -90,6 +91,18 @@ def test_a_refusal_for_the_store_says_so_and_when_to_come_back(rules: Any, away:
     assert (told.allowed, told.reason, told.outcome, told.cause) == (False, "store", "refused", "store:connection")
     assert told.retry_after == without_redis.RETRY_S
     assert len(told.id) == 5
+
+
+@pytest.mark.parametrize("on_error", ["refuse", "local"])
+def test_rules_that_refuse_together_have_one_code_of_the_client(rules: Any, on_error: str) -> None:
+    rules(rule("login", "0/h", on_error=on_error), rule("open", on_error="allow"), rule("api", "0/h", on_error=on_error))
+    question = _question("open", "login", "api")
+    with time_machine.travel(1_000_000):
+        alone = without_redis.unanswered(_question("login"), "hit", "store:timeout").id
+        told = [without_redis.unanswered(question, "hit", "store:timeout")]
+        without_redis.note_refusal(question, decide.decide(question))
+        told.append(without_redis.unanswered(question, "hit", "store:timeout"))
+    assert [{part.id for part in each.parts} for each in told] == [{"", alone}] * 2 and len(alone) == 5
 
 
 def test_a_rule_says_otherwise_than_the_setting(rules: Any, away: None) -> None:
