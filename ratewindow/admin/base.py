@@ -1,11 +1,10 @@
 """What all lists, forms and pages of the app share: addresses, whose edits they make, and the page that asks before a lockout."""
 
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import Any
 
-from django import forms, urls
+from django import forms
 from django.contrib import admin
 from django.contrib.messages.storage import default_storage
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, ValidationError
@@ -19,18 +18,9 @@ from django.utils.translation import gettext_lazy as _
 from ratewindow import rooms
 from ratewindow.models import Mode, RateRule, origin
 from ratewindow.operations.lockout import REMEDY, lockouts
+from ratewindow.request.open_to_staff import reverse as reverse
 from ratewindow.rulebook import reading
 from ratewindow.rules.rule import Rule
-
-
-def reverse(name: str, args: Sequence[Any] = (), request: HttpRequest | None = None) -> str:
-    """The address of a page, ``admin:ratewindow_report``: on the site of the admin that a request is for, else on the first that
-    has it; empty if none has."""
-    shown = request.resolver_match.namespace if request and request.resolver_match else None
-    for site in (shown, None, *urls.get_resolver(urls.get_urlconf()).app_dict.get("admin", [])):
-        with suppress(urls.NoReverseMatch):
-            return urls.reverse(name, args=args, current_app=site)
-    return ""
 
 
 def page_context(model_admin: Any, request: HttpRequest, title: Any) -> dict[str, Any]:

@@ -43,6 +43,12 @@ def duration(milliseconds: int) -> str:
     return format_duration(milliseconds) if rest else str(_COUNTS[unit] % count)
 
 
+def wait(seconds: int) -> str:
+    """``42 seconds``, or rounded up ``5 minutes``, ``3 hours``."""
+    unit, size_s = ("h", 3600) if seconds > 7200 else ("m", 60) if seconds > 120 else ("s", 1)
+    return str(_COUNTS[unit] % -(-seconds // size_s))
+
+
 def listed(parts: Iterable[str]) -> str:
     """``a, b, c``."""
     return pgettext("between the parts of a list", ", ").join(parts)

@@ -1,6 +1,7 @@
 """Keys from attributes of the request: its address, user, session, route, path and method, and the key ``global``."""
 
 from contextlib import nullcontext
+from copy import copy
 from typing import Any
 
 from django.conf import settings
@@ -130,6 +131,13 @@ def match_of(request: HttpRequest) -> ResolverMatch | None:
         cached = (target, resolved(*target))
         request._ratewindow_match = cached  # type: ignore[attr-defined]
     return cached[1]
+
+
+def sent_to(path: str, request: HttpRequest, method: str | None) -> HttpRequest:
+    """This request as its sender would send it to another path."""
+    sent = copy(request)
+    sent.method, sent.path, sent.path_info, sent.resolver_match = method, path, path, None
+    return sent
 
 
 def resolved(path: str, urlconf: Any) -> ResolverMatch | None:

@@ -1,7 +1,6 @@
 """Whether rules or a block would lock the people who edit them out of the admin, so that they can be warned first."""
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from itertools import chain
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.utils.regex_helper import normalize
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from ratewindow.conf.in_words import duration
+from ratewindow.identity.request_attributes import sent_to
 from ratewindow.overrides.lookup import ALLOW, BLOCK, Overrides, Ruling
 from ratewindow.overrides.subjects import Subject
 from ratewindow.rulebook import current
@@ -34,12 +34,11 @@ def lockouts(rules: Iterable[Rule], request: HttpRequest) -> dict[str, str]:
     by name, on which page and when."""
     index = Index([rule for rule in rules if not is_exempt(request, rule.name)])
     sentences: dict[str, str] = {}
-    for page in pages():
-        for visit in _visits(page, request):
-            for rule in index.match(visit):
-                if rule.name not in sentences and (when := _when(rule, visit)):
-                    text = gettext("Rule {name} matches {page}, a page of the admin: it would refuse you there {when}.")
-                    sentences[rule.name] = text.format(name=rule.name, page=page, when=when)
+    for visit in _visits(request):
+        for rule in index.match(visit):
+            if rule.name not in sentences and (when := _when(rule, visit)):
+                text = gettext("Rule {name} matches {page}, a page of the admin: it would refuse you there {when}.")
+                sentences[rule.name] = text.format(name=rule.name, page=visit.path, when=when)
     return sentences
 
 
@@ -48,8 +47,7 @@ def contains_author(request: HttpRequest, subject: Subject) -> bool:
     user: Any = request.user
     groups = user.groups.values_list("name", flat=True) if hasattr(user, "groups") else ()  # a custom model may have none
     blocks = Overrides([(subject, Ruling(BLOCK))], lambda _: {f"user:{user.pk}": tuple(groups)})
-    visits = (visit for page in pages() for visit in _visits(page, request))
-    return any(map(blocks.of_request, chain([request], visits)))
+    return any(map(blocks.of_request, chain([request], _visits(request))))
 
 
 def _when(rule: Rule, visit: HttpRequest) -> str:
@@ -64,18 +62,14 @@ def _when(rule: Rule, visit: HttpRequest) -> str:
             return gettext("always")
         few = FEW_UNITS if window.period_ms < LATER_MS else FEW_UNITS_LATER
         if requests < few and max(window.period_ms, rule.penalty_ms) >= LONG_MS:
-            text = ngettext("after %(count)d request in %(period)s", "after %(count)d requests in %(period)s", requests)
-            return text % {"count": requests, "period": duration(window.period_ms)}
+            values = {"count": requests, "period": duration(window.period_ms)}
+            return ngettext("after %(count)d request in %(period)s", "after %(count)d requests in %(period)s", requests) % values
     return ""
 
 
-def _visits(path: str, request: HttpRequest) -> Iterator[HttpRequest]:
-    """Requests for a page of the admin, as the sender of this one would send them."""
-    for method in ("GET", "POST"):
-        visit = copy(request)
-        visit.method, visit.path, visit.path_info, visit.resolver_match = method, path, path, None
-        vars(visit).pop("_ratewindow_match", None)
-        yield visit
+def _visits(request: HttpRequest) -> Iterator[HttpRequest]:
+    """Requests for all pages of the admin, as the sender of this one would send them."""
+    return (sent_to(page, request, method) for page in pages() for method in ("GET", "POST"))
 
 
 def pages() -> list[str]:

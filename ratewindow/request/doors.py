@@ -23,7 +23,6 @@ from ratewindow.rules.code_rates import GivenRate
 from ratewindow.rules.rule import Rule
 from ratewindow.rules.site_routes import limits_on
 
-IN_PATHS = "/ratewindow/"  # stands in the path of each of our pages in the admin
 Awaited = Callable[[Rulebook, HttpRequest], Awaitable["Door"]]
 Guard = TypeVar("Guard", bound=Callable[..., Any])
 Finder = Callable[[HttpRequest, Any], Iterable["Door"]]

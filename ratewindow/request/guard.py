@@ -17,17 +17,16 @@ from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponseBase
 
 from ratewindow import conf
 from ratewindow.counting.counters import counters
 from ratewindow.identity import original
-from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.types import Decision
 from ratewindow.request import count_by_answer, decide, headers, refusal, visit
 from ratewindow.request.decide import Steps, arun, run
-from ratewindow.request.doors import IN_PATHS, Door, is_async, with_door
+from ratewindow.request.doors import Door, is_async, with_door
+from ratewindow.request.open_to_staff import IN_PATHS, PAGES, rules_instead
 from ratewindow.request.prepare import Question, ask, judge
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
@@ -107,14 +106,22 @@ class Passage:
             count_by_answer.defer(self.visit, decision)
 
     def refuse(self, decision: Decision) -> Steps[None]:
-        """Refuse the request, unless it is for our admin pages and from a user who can correct the rule there: exempt, too."""
-        if is_for_our_pages(self.request):
-            stays_open = yield may_correct, sync_to_async(may_correct), self.request
-            if stays_open:
+        """Refuse the request, unless it is for what stays open to staff, and within the small limit of that."""
+        if IN_PATHS.search(self.request.path_info):
+            instead = yield rules_instead, sync_to_async(rules_instead), self.request, self.rules, decision
+            if instead and (yield from self.passes(instead, decision)):
                 return
         yield from self.keep_refusal(decision)
         if throttled.receivers:
             yield refusal.announce, refusal.aannounce, self.request, decision
+
+    def passes(self, rules: list[Rule], refused: Decision) -> Steps[bool]:
+        """Whether these rules, the last of which is a small limit, let the request pass that others have refused."""
+        self.rules, self.overrides = rules, None if rules[-1] is PAGES else self.overrides
+        decision: Decision = yield decide.decide, decide.adecide, self.question().after(refused)
+        if decision.allowed:
+            self.keep(Decision.of(part for part in decision.parts if part.rule != rules[-1].name))
+        return decision.allowed
 
     def keep_refusal(self, decision: Decision) -> Steps[None]:
         """Keep a refusal, and refund what guards outside have charged, unless the view decides."""
@@ -191,8 +198,7 @@ def guarded(handler: Handler, door: Door) -> Handler:
         passage = Passage(request, door)
         try:
             if passage.prepare(current.rulebook()):
-                question = passage.question()  # exempt, blocked
-                decision = decide.decide(question)  # rules
+                decision = decide.decide(passage.question())  # exempt, blocked; rules
                 if decision.allowed:
                     passage.keep(decision)
                 else:
@@ -214,22 +220,3 @@ def guarded(handler: Handler, door: Door) -> Handler:
             passage.leave()
 
     return with_door(guard, door)
-
-
-def is_for_our_pages(request: HttpRequest) -> bool:
-    """Whether a request is for a page of this app in the admin. Of most the path alone says that it is not."""
-    match = match_of(request) if IN_PATHS in request.path_info else None
-    if match is None or "admin" not in match.app_names:  # the namespace of every site of the admin, whatever its name
-        return False
-    captured = match.captured_kwargs or {}  # type: ignore[attr-defined]  # the stubs know less than Django has
-    return (match.url_name or "").startswith("ratewindow_") or captured.get("app_label") == "ratewindow"
-
-
-def may_correct(request: HttpRequest) -> bool:
-    """Whether a user may correct what refuses too much, and must reach the pages for it. Called only for refusals of these, since
-    it may load the user from the database."""
-    user: Any = getattr(request, "user", None)
-    try:
-        return user is not None and user.is_staff and user.has_perm("ratewindow.switch_limits")
-    except (AttributeError, DatabaseError):  # a user without such rights, or a database that is away
-        return False

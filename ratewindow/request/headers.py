@@ -154,12 +154,8 @@ def _wait_ms(decision: Decision) -> int:
 
 def _answer(deciding: RuleDecision | None, window: str) -> WindowAnswer | None:
     """The answer of the window that a decision's own numbers are about."""
-    if deciding is None:
-        return None
-    for answer in deciding.windows:
-        if answer[0].text == window:
-            return answer
-    return None
+    windows = () if deciding is None else deciding.windows
+    return next((answer for answer in windows if answer[0].text == window), None)
 
 
 _FAMILIES: dict[str, Callable[[Add, Decision, int | None], None]] = {

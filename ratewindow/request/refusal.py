@@ -22,14 +22,16 @@ from django.template.loader import get_template, select_template
 from django.templatetags.static import static
 from django.urls import get_resolver
 from django.urls.utils import get_callable
-from django.utils.translation import get_language, gettext as _, ngettext
+from django.utils.translation import get_language, gettext as _
 
 from ratewindow.conf import site_functions
+from ratewindow.conf.in_words import wait
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import privacy
 from ratewindow.limiter.types import Decision
 from ratewindow.models import RateRule
 from ratewindow.request.headers import retry_after_s
+from ratewindow.request.open_to_staff import report_url
 from ratewindow.signals import throttled
 
 logger = logging.getLogger("ratewindow.refusals")
@@ -47,7 +49,7 @@ _PACKAGED = str(Path(__file__).parents[1] / "templates")
 _LONGEST_REMEMBERED = 256  # characters of an Accept header: long ones are sent to fill the memory
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """What each form of the answer says."""
 
     decision: Decision
@@ -59,6 +61,7 @@ class _Answer(NamedTuple):
 
     @property
     def detail(self) -> str:
+        """The sentence that a refused client reads."""
         return self.message or _sentence(self.title, self.is_busy, self.wait_s)
 
 
@@ -66,7 +69,7 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
     """The answer, with a Retry-After unless waiting does not help: 429 or what the rule says, 503 if the fault is
     ours. If the site's own page fails, that is logged, and the client gets text."""
     log_refusal(decision, request)
-    answer, form = _answer(decision), _form(request, decision)
+    answer, form = answer_to(decision), _form(request, decision)
     try:
         response = _FORMS[form](request, answer)
     except Exception as error:
@@ -94,26 +97,15 @@ def add_headers(response: HttpResponseBase, wait_s: int | None) -> None:
     store.setdefault("cache-control", ("Cache-Control", "no-store"))
 
 
-def status_of(decision: Decision) -> int:
-    """The status of the answer to a refused request."""
-    return _answer(decision).status
-
-
 def _rule_of(decision: Decision) -> Any:
     """The rule that has decided; None of a decision that the site's code has made."""
-    deciding = decision.deciding
-    return None if deciding is None else deciding.made_by
+    return getattr(decision.deciding, "made_by", None)
 
 
 def description_of(decision: Decision) -> str:
     """What a refused client should read if it is more than that it sent too many requests; else empty."""
-    answer = _answer(decision)
+    answer = answer_to(decision)
     return answer.detail if answer.message or answer.is_busy or decision.reason == "block" else ""
-
-
-def detail_of(decision: Decision) -> str:
-    """The sentence that a refused client reads."""
-    return _answer(decision).detail
 
 
 def log_refusal(decision: Decision, request: HttpRequest) -> None:
@@ -140,24 +132,23 @@ def leave_log_to_ours(response: HttpResponseBase) -> None:
 
 def announce(request: HttpRequest, decision: Decision) -> None:
     """Send `throttled`; what a receiver raises is logged by Django."""
-    if throttled.receivers:
-        throttled.send_robust(RateRule, request=request, decision=decision)
+    throttled.send_robust(RateRule, request=request, decision=decision)
 
 
 async def aannounce(request: HttpRequest, decision: Decision) -> None:
     """`announce`, awaited."""
-    if throttled.receivers:
-        await throttled.asend_robust(RateRule, request=request, decision=decision)
+    await throttled.asend_robust(RateRule, request=request, decision=decision)
 
 
-def _answer(decision: Decision) -> _Answer:
+def answer_to(decision: Decision) -> Answer:
+    """The answer to a refused request."""
     is_busy, rule = decision.reason == "store", _rule_of(decision)
     if is_busy:  # not the client's fault
-        return _Answer(decision, 503, is_busy, _("The service is busy"), "", retry_after_s(decision))
+        return Answer(decision, 503, is_busy, _("The service is busy"), "", retry_after_s(decision))
     title = _("Access is blocked") if decision.reason == "block" else _("Too many requests")
-    if rule is None or rule.mode != "enforce":  # a row in shadow has not refused: the rate in code beside it has
-        return _Answer(decision, 429, is_busy, title, "", retry_after_s(decision))
-    return _Answer(decision, rule.response_status, is_busy, title, rule.message, retry_after_s(decision))
+    has_refused = rule is not None and rule.mode == "enforce"  # a row in shadow has not: the rate in code beside it has
+    status, message = (rule.response_status, rule.message) if has_refused else (429, "")
+    return Answer(decision, status, is_busy, title, message, retry_after_s(decision))
 
 
 def _form(request: HttpRequest, decision: Decision) -> str:
@@ -191,7 +182,7 @@ def handler429(request: HttpRequest) -> Any:
         return None
 
 
-def _by_handler(request: HttpRequest, answer: _Answer) -> HttpResponseBase:
+def _by_handler(request: HttpRequest, answer: Answer) -> HttpResponseBase:
     """The response of the site's handler, which finds the decision at `request.ratewindow`. One with the status 200 or 429 gets
     the rule's."""
     handler = get_callable(handler429(request))
@@ -217,13 +208,14 @@ def _takes_exception(handler: Callable[..., Any]) -> bool:
     return parameter is not None and parameter.default is parameter.empty
 
 
-def _by_template(request: HttpRequest, answer: _Answer) -> HttpResponse:
+def _by_template(request: HttpRequest, answer: Answer) -> HttpResponse:
     context = {
         **answer._asdict(),
         "detail": answer.detail,
         "retry_after_s": answer.wait_s,
-        "wait": _in_words(answer.wait_s),
+        "wait": "" if answer.wait_s is None else wait(answer.wait_s),
         "stylesheet": _stylesheet(),
+        "report_url": report_url(request, answer.decision),
     }
     page = _template("503.html" if answer.is_busy else "429.html").render(context, request)
     return HttpResponse(page, status=answer.status)
@@ -246,7 +238,7 @@ def _stylesheet() -> str:
         return ""
 
 
-def _as_text(request: HttpRequest, answer: _Answer) -> HttpResponse:
+def _as_text(request: HttpRequest, answer: Answer) -> HttpResponse:
     body = _text_body(answer.message, answer.title, answer.is_busy, answer.wait_s, get_language())
     return HttpResponse(body, status=answer.status, content_type="text/plain; charset=utf-8")
 
@@ -256,7 +248,7 @@ def _text_body(message: str, title: str, is_busy: bool, wait_s: int | None, lang
     return f"{message or _sentence(title, is_busy, wait_s)}\n".encode()
 
 
-def _as_problem(request: HttpRequest, answer: _Answer) -> HttpResponse:
+def _as_problem(request: HttpRequest, answer: Answer) -> HttpResponse:
     decision = answer.decision
     before = _problem_body(decision.reason, answer.status, answer.title, answer.detail, tuple(_violated_policies(decision)))
     body = b"%b%b}" % (before, json.dumps(decision.id).encode())
@@ -289,22 +281,7 @@ _FORMS = {"handler429": _by_handler, "template": _by_template, "text": _as_text,
 _BY_SITE = ("handler429", "template")
 
 
-def _in_words(wait_s: int | None) -> str:
-    """``42 seconds``, or rounded up ``5 minutes``, ``3 hours``; nothing when waiting does not help."""
-    if wait_s is None:
-        return ""
-    if wait_s > 7200:
-        hours = -(-wait_s // 3600)
-        return ngettext("%(number)d hour", "%(number)d hours", hours) % {"number": hours}
-    if wait_s > 120:
-        minutes = -(-wait_s // 60)
-        return ngettext("%(number)d minute", "%(number)d minutes", minutes) % {"number": minutes}
-    return ngettext("%(number)d second", "%(number)d seconds", wait_s) % {"number": wait_s}
-
-
 def _sentence(title: str, is_busy: bool, wait_s: int | None) -> str:
     if wait_s is not None:
-        return _("%(title)s. Try again in %(wait)s.") % {"title": title, "wait": _in_words(wait_s)}
-    if is_busy:
-        return _("%(title)s.") % {"title": title}
-    return _("%(title)s. Waiting does not help.") % {"title": title}
+        return _("%(title)s. Try again in %(wait)s.") % {"title": title, "wait": wait(wait_s)}
+    return (_("%(title)s.") if is_busy else _("%(title)s. Waiting does not help.")) % {"title": title}

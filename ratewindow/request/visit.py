@@ -168,13 +168,11 @@ def _clear(request: HttpRequest) -> None:
 def _once_for_each_rule(decisions: Collection[RuleDecision]) -> Collection[RuleDecision]:
     """A row in shadow shares its name with the rate in code that it runs in parallel to: what happened is the code's decision,
     what would have happened the row's."""
-    by_rule: dict[str, RuleDecision] = {}
-    for decision in sorted(decisions, key=lambda each: _PRECEDENCE.index(each.outcome)):
-        by_rule.setdefault(decision.rule, decision)
-    return by_rule.values()
+    weakest_first = sorted(decisions, key=lambda each: _FROM_WEAKEST.index(each.outcome))
+    return {decision.rule: decision for decision in weakest_first}.values()
 
 
-_PRECEDENCE = ("refused", "other", "would_refuse", "passed")
+_FROM_WEAKEST = ("passed", "would_refuse", "other", "refused")
 
 
 def _waits_for_answer(part: RuleDecision) -> bool:

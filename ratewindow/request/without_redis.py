@@ -200,9 +200,7 @@ def _shared(check: Check, processes: int) -> Check:
 
 
 def _capacity(window: Window) -> int:
-    if not window.limit:
-        return 0
-    return window.limit if window.burst is None else window.burst
+    return window.burst if window.limit and window.burst is not None else window.limit
 
 
 def forget_counts() -> None:

@@ -135,7 +135,7 @@ class ViewThrottles:
 
         def handle_exception(error: Exception) -> Any:
             if isinstance(error, Throttled) and not self.decision.allowed:
-                error.status_code = refusal.status_of(self.decision)
+                error.status_code = refusal.answer_to(self.decision).status
                 if description := refusal.description_of(self.decision):
                     error.detail = ErrorDetail(description, error.default_code)
             try:
@@ -151,7 +151,7 @@ class ViewThrottles:
     def _answer(self, response: HttpResponseBase) -> HttpResponseBase:
         if self._around.has_deferred:
             run(count_by_answer.count(self._around.visit, response.status_code))
-        if not self.decision.allowed and response.status_code == refusal.status_of(self.decision):
+        if not self.decision.allowed and response.status_code == refusal.answer_to(self.decision).status:
             refusal.add_headers(response, headers.retry_after_s(self.decision))  # the site's exception handler may not have
         return self._around.answer(response)
 

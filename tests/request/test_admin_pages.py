@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import AnonymousUser, Permission, User
-from django.test import AsyncClient, Client, RequestFactory
+from django.contrib.auth.models import Permission, User
+from django.test import AsyncClient, Client
 from django.urls import resolve, reverse
 
 from ratewindow.models import Override, RateRule
 from ratewindow.operations import lockout
-from ratewindow.request import guard
 from ratewindow.rulebook import current, reading
 
 INDEX, STATE, SWITCH = (reverse(f"admin:{name}") for name in ("index", "ratewindow_state", "ratewindow_switch"))
@@ -90,11 +89,3 @@ def test_what_stays_open_is_neither_counted_nor_charged(client: Client, staff: U
     reading.reload()
     assert [client.get(STATE).status_code for _ in range(3)] == [200] * 3
     assert client.get(STATE).wsgi_request.ratewindow.decisions == ()  # type: ignore[attr-defined]
-
-
-def test_a_user_of_another_kind_or_none_is_no_error() -> None:
-    request = RequestFactory().get(SWITCH)
-    assert not guard.may_correct(request)
-    for user in (AnonymousUser(), object()):
-        request.user = user  # type: ignore[assignment]
-        assert not guard.may_correct(request)

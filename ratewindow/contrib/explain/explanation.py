@@ -32,7 +32,7 @@ from ratewindow.models import Override
 from ratewindow.overrides import users
 from ratewindow.overrides.lookup import Ruling
 from ratewindow.overrides.subjects import as_subject
-from ratewindow.request import decide, guard
+from ratewindow.request import decide, open_to_staff
 from ratewindow.request.doors import Door, PathDoor, ViewDoor, doors_of
 from ratewindow.request.guard import Passage
 from ratewindow.request.prepare import judge
@@ -119,7 +119,7 @@ class Stage:
     decision: Decision
     alone: Sequence[RuleDecision]  # each rule's as if it were in shadow: with its numbers whoever refuses
     asks_view: bool  # the view decides what a refusal means
-    stays_open: bool  # a page of ours, for staff who correct rules there
+    stays_open: bool  # so that staff can correct rules
 
     @property
     def refuses(self) -> bool:
@@ -151,7 +151,7 @@ def _stage(passage: Passage) -> Stage:
         alone = decide.decide(question._replace(checks=checks, settled=[]), "peek").parts if checks else ()
     rulings = passage.overrides.of_request(passage.seen) if passage.overrides is not None else []
     asked = judge(rulings, passage.rules, passage.request).rules
-    stays_open = not decision.allowed and guard.is_for_our_pages(passage.request) and guard.may_correct(passage.request)
+    stays_open = not decision.allowed and bool(open_to_staff.rules_instead(passage.request, passage.rules, decision))
     return Stage(passage.rules, asked, decision, alone, not passage.door.block, stays_open)
 
 

@@ -46,7 +46,7 @@ def answer(found: Explanation) -> str:
     if found.is_off:
         return gettext("PASSES: limits are switched off.")
     if any(stage.stays_open for stage in found.stages):
-        return gettext("PASSES: a rule refuses it, but this page stays open to staff who may switch limits.")
+        return gettext("PASSES: a rule refuses it, but this page stays open to staff.")
     if any(line.effect == "refuses" for line in found.lines):
         return gettext("PASSES, unless the view refuses: a rule is over its limit, and leaves that to the view.")
     return gettext("PASSES: no rule refuses it.")

@@ -179,7 +179,7 @@ def _refuse(passage: Passage, attempt: Attempt) -> Steps[None]:
     attempt.refused = passage.refusal
     if passage.outermost:
         refusal.log_refusal(passage.refusal, passage.request)
-    if _is_answered(passage) and refusal.status_of(passage.refusal) != AS_WRONG:
+    if _is_answered(passage) and refusal.answer_to(passage.refusal).status != AS_WRONG:
         raise exception_for(passage.refusal)
     yield make_password, sync_to_async(make_password), "x"
     raise PermissionDenied

@@ -34,18 +34,18 @@ class LoginRefused(RateLimited):
         return {"code": "THROTTLED", "retryAfter": retry_after_s(self.decision)}
 
     def __str__(self) -> str:
-        return refusal.detail_of(self.decision)
+        return refusal.answer_to(self.decision).detail
 
 
 def exception_for(decision: Decision) -> LoginRefused:
     """The exception, which is also one of each framework that the site uses."""
     used = tuple(place for place in _FRAMEWORKS if place[0] in sys.modules)
     error = _type(used)(decision)
-    status, text = refusal.status_of(decision), refusal.detail_of(decision)
+    answer = refusal.answer_to(decision)
     for module, name in used:
-        arguments = _FRAMEWORKS[module, name](retry_after_s(decision), status, text)
+        arguments = _FRAMEWORKS[module, name](retry_after_s(decision), answer.status, answer.detail)
         getattr(sys.modules[module], name).__init__(error, *arguments)
-        error.__dict__["status_code"] = status
+        error.__dict__["status_code"] = answer.status
     return error
 
 

@@ -42,6 +42,14 @@ def test_a_network_is_200_guesses(checked: list[str]) -> None:
     assert len(checked) == 200
 
 
+def test_the_login_that_stays_open_under_a_rule_on_everything_is_no_way_around_it(checked: list[str], ann: Any) -> None:
+    RateRule.objects.define("all", "0/m", applies_to="all", mode="enforce")
+    reading.reload()
+    for number in range(9):
+        Client(REMOTE_ADDR=stranger(number)).post("/admin/login/", {"username": "ann", "password": "x"})
+    assert len(checked) == 5
+
+
 @pytest.mark.parametrize("name", ["ann", "ANN", " ann ", "ａｎｎ", "ann@example.com", "Ann@EXAMPLE.com"])
 def test_a_name_is_one_client_however_it_is_written(checked: list[str], ann: Any, name: str) -> None:
     for number in range(3):
