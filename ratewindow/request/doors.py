@@ -129,15 +129,16 @@ def doors_of(request: HttpRequest) -> list[Door]:
 
 def has_middleware() -> bool:
     """Whether the site has our middleware, or a subclass of it."""
-    return any(map(_is_ours, settings.MIDDLEWARE or ()))
+    return any(class_at(path, PathDoor) for path in settings.MIDDLEWARE or ())
 
 
-def _is_ours(path: str) -> bool:
+def class_at(path: str, base: type) -> Any:
+    """The class that a setting names, if it is `base` or a subclass of that; else None."""
     try:
-        middleware = import_string(path)
+        found = import_string(path)
     except ImportError:  # which Django reports
-        return False
-    return isinstance(middleware, type) and issubclass(middleware, PathDoor)
+        return None
+    return found if isinstance(found, type) and issubclass(found, base) else None
 
 
 def _of_view(view: Any, request: HttpRequest, owner: type | None = None) -> Iterator[Door]:

@@ -21,7 +21,8 @@ def write(response: HttpResponseBase, decision: Decision, families: Sequence[str
     # What `response.headers[name] = value` does, without its checks of the value: names of rules and whole
     # numbers are ASCII, and the checks cost as much as everything else here.
     fields = response.headers._store
-    wait_s = _seconds(fields["retry-after"][1]) if "retry-after" in fields else None
+    sent = fields["retry-after"][1] if "retry-after" in fields else ""
+    wait_s = int(sent) if sent.isdecimal() else None  # a view may have set a date
     for family in families:
         _FAMILIES[family](fields.setdefault, decision, wait_s)
 
@@ -29,11 +30,6 @@ def write(response: HttpResponseBase, decision: Decision, families: Sequence[str
 def retry_after_s(decision: Decision) -> int | None:
     """Whole seconds to wait, at least one: clients raise on fractions. None when waiting does not help."""
     return None if decision.retry_after is None else max(1, math.ceil(decision.retry_after))
-
-
-def _seconds(retry_after: str) -> int | None:
-    """A view may have set a date."""
-    return int(retry_after) if retry_after.isdecimal() else None
 
 
 def _ratelimit(add: Add, decision: Decision, wait_s: int | None) -> None:

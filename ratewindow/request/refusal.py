@@ -97,11 +97,6 @@ def add_headers(response: HttpResponseBase, wait_s: int | None) -> None:
     store.setdefault("cache-control", ("Cache-Control", "no-store"))
 
 
-def _rule_of(decision: Decision) -> Any:
-    """The rule that has decided; None of a decision that the site's code has made."""
-    return getattr(decision.deciding, "made_by", None)
-
-
 def description_of(decision: Decision) -> str:
     """What a refused client should read if it is more than that it sent too many requests; else empty."""
     answer = answer_to(decision)
@@ -111,7 +106,7 @@ def description_of(decision: Decision) -> str:
 def log_refusal(decision: Decision, request: HttpRequest) -> None:
     """One line for each refused request, with the code that its answer carries; a formatter finds more in the record."""
     if logger.isEnabledFor(logging.INFO):
-        rule = _rule_of(decision)
+        rule = getattr(decision.deciding, "made_by", None)
         check = decision.deciding.check if decision.deciding is not None else None
         extra = {
             "request": request,
@@ -142,12 +137,12 @@ async def aannounce(request: HttpRequest, decision: Decision) -> None:
 
 def answer_to(decision: Decision) -> Answer:
     """The answer to a refused request."""
-    is_busy, rule = decision.reason == "store", _rule_of(decision)
+    is_busy, rule = decision.reason == "store", getattr(decision.deciding, "made_by", None)
     if is_busy:  # not the client's fault
         return Answer(decision, 503, is_busy, _("The service is busy"), "", retry_after_s(decision))
     title = _("Access is blocked") if decision.reason == "block" else _("Too many requests")
-    has_refused = rule is not None and rule.mode == "enforce"  # a row in shadow has not: the rate in code beside it has
-    status, message = (rule.response_status, rule.message) if has_refused else (429, "")
+    # A row in shadow has not refused: the rate in code beside it has.
+    status, message = (rule.response_status, rule.message) if rule is not None and rule.mode == "enforce" else (429, "")
     return Answer(decision, status, is_busy, title, message, retry_after_s(decision))
 
 
@@ -157,8 +152,7 @@ def _form(request: HttpRequest, decision: Decision) -> str:
     accept = request.META.get("HTTP_ACCEPT", "*/*")
     if accept == "*/*" and request.content_type == "application/json":
         accept = "application/problem+json"  # a program that prefers nothing is answered as it has asked
-    preferred = _preferred if len(accept) <= _LONGEST_REMEMBERED else _preferred.__wrapped__
-    return preferred(accept, by_code)
+    return (_preferred if len(accept) <= _LONGEST_REMEMBERED else _preferred.__wrapped__)(accept, by_code)
 
 
 @lru_cache(maxsize=1024)

@@ -41,7 +41,7 @@ def answer(found: Explanation) -> str:
         if refused.retry_after is None:
             return f"{said} {gettext('Waiting does not help.')}"
         moment = time_zone.in_short(found.at + timedelta(seconds=refused.retry_after))
-        values = {"time": moment, "wait": in_seconds(refused.retry_after)}
+        values = {"time": moment, "wait": duration(math.ceil(refused.retry_after) * 1000)}  # over by then
         return f"{said} {gettext('Next let through at %(time)s, in %(wait)s.') % values}"
     if found.is_off:
         return gettext("PASSES: limits are switched off.")
@@ -124,8 +124,3 @@ def uses(line: Line) -> str:
 def frees(line: Line) -> str:
     """When what is full has room again, or who is locked out is let in: ``in 41s``; empty if there is room."""
     return free(line.decision) if line.decision is not None else ""
-
-
-def in_seconds(wait_s: float) -> str:
-    """Rounded up, so that it is over by then."""
-    return duration(math.ceil(wait_s) * 1000)

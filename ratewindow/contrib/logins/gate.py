@@ -14,7 +14,6 @@ from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db.models import Q
 from django.http import HttpRequest
-from django.utils.module_loading import import_string
 from django.views.decorators.debug import sensitive_variables
 
 from ratewindow import conf
@@ -26,7 +25,7 @@ from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.identity.typed_values import normalised
 from ratewindow.request import refusal
 from ratewindow.request.decide import Steps, arun, run
-from ratewindow.request.doors import has_middleware
+from ratewindow.request.doors import class_at, has_middleware
 from ratewindow.request.guard import Passage
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
@@ -192,19 +191,12 @@ def _is_answered(passage: Passage) -> bool:
 
 def site_gate() -> LoginGate | None:
     """The site's own gate, which may be of a subclass."""
-    return next((gate() for path in settings.AUTHENTICATION_BACKENDS if (gate := _gate_at(path))), None)
+    return next((gate() for path in settings.AUTHENTICATION_BACKENDS if (gate := class_at(path, LoginGate))), None)
 
 
 def is_gate(path: str) -> bool:
     """Whether this is the path of a gate."""
-    return _gate_at(path) is not None
-
-
-def _gate_at(path: str) -> type[LoginGate] | None:
-    with suppress(ImportError):  # which Django reports where it needs the backend
-        found = import_string(path)
-        return found if isinstance(found, type) and issubclass(found, LoginGate) else None
-    return None
+    return class_at(path, LoginGate) is not None
 
 
 class _Backend:
