@@ -40,8 +40,11 @@ def fill() -> None:
         )
 
     _fill_who(now - timedelta(minutes=3))
-    raised = {"rate login": {"text": "login refuses 50 requests a minute."}}
-    AlertChannel.objects.create(name="night", addresses="night@example.com", refused_a_minute=20, raised=raised, sent_at=now)
+    text, since = "login refuses 50 requests a minute.", now.isoformat()
+    alert = {"condition": "refused_a_minute", "rule": "login", "since": since, "last": since, "text": text}
+    AlertChannel.objects.create(
+        name="night", addresses="night@example.com", refused_a_minute=20, raised={"refusals:login": alert}, sent_at=now
+    )
     AlertChannel.objects.create(name="chat", way="webhook", url=f"https://example.com/{'long' * 20}", error="Answer: 500")
 
 

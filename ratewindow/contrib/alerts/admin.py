@@ -5,20 +5,22 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
+from django.views.decorators.http import require_POST
 
 from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
-from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.contrib.alerts.models import WAY_OF, AlertChannel
 from ratewindow.contrib.alerts.sending import send_test
 
 
 class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
-    """It shows the secret of the webhook once: before the channel is saved."""
+    """It shows the secret of the webhook once: before the channel is saved. static/ratewindow/rule_form.js hides the fields of
+    other ways than the chosen one."""
 
     class Meta:
         model = AlertChannel
@@ -32,20 +34,23 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.instance._state.adding or "secret" not in self.fields:
-            return
-        secret = self.fields["secret"]
-        secret.required, self.initial["secret"] = False, ""
-        secret.show_hidden_initial = False  # which Django does for fields with a function as their default
-        secret.widget = forms.PasswordInput({"class": "vTextField", "autocomplete": "new-password"})
-        secret.help_text = _(
-            "Signs what is sent, so that the receiver can check it. Leave empty to keep the present one, which is not shown; "
-            "enter another one to replace it. The database has it in plain text."
-        )
+        if "secret" not in self.fields:
+            return  # a person who may only look
+        secret, adding = self.fields["secret"], self.instance._state.adding
+        secret.required = adding and self["way"].value() == AlertChannel.Way.WEBHOOK
+        if not adding:
+            self.initial["secret"] = ""
+            secret.show_hidden_initial = False  # which Django does for fields with a function as their default
+            secret.widget = forms.PasswordInput({"class": "vTextField", "autocomplete": "new-password"})
+            secret.help_text = _(
+                "Signs what is sent, so that the receiver can check it. Leave empty to keep the present one, which is not shown; "
+                "enter another one to replace it. The database has it in plain text."
+            )
+        for name, way in WAY_OF.items():
+            self.fields[name].widget.attrs["data-rw-shown"] = f"way={way}"
 
     def clean_secret(self) -> str:
-        secret: str = self.cleaned_data["secret"] or self.instance.secret
-        return secret
+        return str(self.cleaned_data["secret"] or self.instance.secret)
 
 
 @register(AlertChannel)
@@ -58,7 +63,8 @@ class AlertChannelAdmin(RecordedAdmin):
     readonly_fields = ["raised_now", "error", "sent_at", "reported"]
 
     class Media:
-        css = {"all": ["ratewindow/rules.css", "ratewindow/alerts/alerts.css"]}
+        css = {"all": ["ratewindow/rules.css", "ratewindow/rule_form.css", "ratewindow/alerts/alerts.css"]}
+        js = ["ratewindow/rule_form.js"]
 
     @admin.display(description=_("raised now"))
     def raised_now(self, channel: AlertChannel) -> str | SafeString:
@@ -76,7 +82,7 @@ class AlertChannelAdmin(RecordedAdmin):
         return [
             (None, {"fields": ["name", "active"]}),
             (_("How"), {"fields": ["way", "addresses", "url", *(["secret"] if may_change else [])]}),
-            (_("Refusals"), {"fields": ["refused_a_minute", "unusual"]}),
+            (_("Refusals"), {"fields": ["everybody", "unusual", "refused_a_minute"]}),
             (_("Rules"), {"fields": ["unmatched", "ready"]}),
             (_("Operation"), {"fields": ["without_redis", "not_collected"]}),
             (_("Report"), {"fields": ["daily_report"]}),
@@ -84,15 +90,13 @@ class AlertChannelAdmin(RecordedAdmin):
         ]
 
     def get_urls(self) -> list[URLPattern]:
-        test = edits_no_rule(self.admin_site.admin_view(self.test_view))
+        test = edits_no_rule(self.admin_site.admin_view(require_POST(self.test_view)))
         return [path("<int:pk>/test/", test, name="ratewindow_alerts_alertchannel_test"), *super().get_urls()]
 
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The handler of the button "Send a test"."""
         if not self.has_change_permission(request):
             raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
         channel = get_object_or_404(AlertChannel, pk=pk)
         if error := send_test(channel):
             messages.error(request, gettext("The test could not be sent: %s") % error)

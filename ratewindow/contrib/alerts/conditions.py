@@ -1,7 +1,7 @@
 """The conditions of alerts: which of them hold, by the report's numbers."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -11,8 +11,9 @@ from django.utils.translation import gettext, ngettext
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number
 from ratewindow.contrib.alerts.models import AlertChannel
-from ratewindow.counting.collecting import span_start
+from ratewindow.counting.collecting import minute_start, span_start
 from ratewindow.counting.sums import NOTHING, Sums
+from ratewindow.health import emergency
 from ratewindow.models import Mode, RateRule
 from ratewindow.models.stats import Resolution
 from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report, began, between, last, waiting
@@ -53,8 +54,8 @@ class SiteState:
 
     @cached_property
     def waits_since(self) -> datetime | None:
-        """The oldest minute that is not collected."""
-        return min((start for start, _ in self._waiting.sums), default=None)
+        """The oldest minute that Redis still has."""
+        return min(map(minute_start, self._waiting.minutes), default=None)
 
     @cached_property
     def unmatched(self) -> Sequence[str]:
@@ -81,7 +82,7 @@ def _names(mode: str) -> Sequence[str]:
 
 
 class Condition(NamedTuple):
-    """One that holds; `text` is a sentence in the current language."""
+    """One that holds; `text` is a sentence in the current language. Those of one `key` are one event."""
 
     kind: str
     rule: str
@@ -89,7 +90,7 @@ class Condition(NamedTuple):
 
     @property
     def key(self) -> str:
-        return f"{self.kind}:{self.rule}"
+        return f"{'refusals' if self.kind in REFUSALS else self.kind}:{self.rule}"
 
 
 def watched(channel: AlertChannel) -> set[str]:
@@ -102,6 +103,7 @@ def unknown(state: SiteState) -> set[str]:
 
 
 def holding(channel: AlertChannel, state: SiteState) -> Iterator[Condition]:
+    """Of one event the strongest first."""
     for kind in KINDS:
         if kind in watched(channel) - unknown(state):
             yield from (Condition(kind, rule, text) for rule, text in KINDS[kind](state, channel))
@@ -148,20 +150,24 @@ def _unmatched(state: SiteState, _: AlertChannel) -> Texts:
 
 def _ready(state: SiteState, _: AlertChannel) -> Texts:
     for rule, sums in sorted(state.tried.items()):
-        if sums.refused or 100 * sums.would_refuse > READY_PERCENT * sums.met:
-            continue
-        text = gettext("%(rule)s is ready to be enforced: in %(days)d days it would have refused %(would)s of %(met)s requests.")
-        values = {"rule": rule, "days": READY_DAYS, "would": number(sums.would_refuse), "met": number(sums.met)}
-        yield rule, text % values
+        if not sums.refused and 100 * sums.would_refuse <= READY_PERCENT * sums.met:
+            text = gettext(
+                "%(rule)s is ready to be enforced: in %(days)d days it would have refused %(would)s of %(met)s requests."
+            )
+            values = {"rule": rule, "days": READY_DAYS, "would": number(sums.would_refuse), "met": number(sums.met)}
+            yield rule, text % values
 
 
-# Named as the model's fields.
-KINDS: Mapping[str, Callable[[SiteState, AlertChannel], Texts]] = {
-    "refused_a_minute": _refused_a_minute,
+# Named as the model's fields. Those of refusals are ordered by strength.
+KINDS: Mapping[str, Callable[[SiteState, AlertChannel], Iterable[tuple[str, str]]]] = {
+    "everybody": lambda *_: emergency.now(),
     "unusual": _unusual,
+    "refused_a_minute": _refused_a_minute,
     "without_redis": _without_redis,
     "not_collected": _not_collected,
     "unmatched": _unmatched,
     "ready": _ready,
 }
-BY_REDIS = {"refused_a_minute", "unusual", "not_collected", "unmatched"}  # not known without it
+EVERYBODY = "everybody"
+REFUSALS = {EVERYBODY, "unusual", "refused_a_minute"}  # of one rule they are one event
+BY_REDIS = {*REFUSALS, "not_collected", "unmatched"}  # not known without it

@@ -1,6 +1,7 @@
 """The model of a channel of alerts: how they are sent, about what, and which are raised now."""
 
 import secrets
+from collections.abc import Collection
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, URLValidator, validate_email
@@ -16,7 +17,8 @@ def new_secret() -> str:
 
 
 class AlertChannel(models.Model):
-    """`raised` is by condition: since when, when last seen, and what was sent. `revision` grows with each change of it."""
+    """`raised` is by event: the condition, since when it holds, when it was last seen, and its text. `revision` grows with each
+    change of it."""
 
     class Way(models.TextChoices):
         MAIL = "mail", _("by mail")
@@ -42,6 +44,11 @@ class AlertChannel(models.Model):
         max_length=128,
         default=new_secret,
         help_text=_("Signs what is sent, so that the receiver can check it."),
+    )
+    everybody = models.BooleanField(
+        _("a rule refuses nearly everybody"),
+        default=True,
+        help_text=_("It refuses nearly all requests, of many clients, and may be wrong."),
     )
     refused_a_minute = models.PositiveIntegerField(
         _("refusals a minute"),
@@ -83,20 +90,27 @@ class AlertChannel(models.Model):
     def address_list(self) -> list[str]:
         return self.addresses.replace(",", " ").split()
 
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
+        """Those of other ways may hold anything."""
+        super().clean_fields({*(exclude or ()), *(name for name, way in WAY_OF.items() if way != self.way)})
+
     def clean(self) -> None:
         if self.way == self.Way.MAIL and not self.address_list():
             raise _at("addresses", _("Enter at least one address, or choose another way."))
-        for address in self.address_list():
+        for address in self.address_list() if self.way == self.Way.MAIL else ():
             try:
                 validate_email(address)
             except ValidationError:
                 raise _at("addresses", _("%(value)s is not a mail address."), value=address) from None
         if self.way == self.Way.WEBHOOK and not self.url:
             raise _at("url", _("Enter the URL, or choose another way."))
-        if host := internal_host(self.url):
+        if self.way == self.Way.WEBHOOK and (host := internal_host(self.url)):
             raise _at("url", _("%(host)s is an internal address, to which nothing is sent: name a public one."), host=host)
         if self.daily_report and self.way != self.Way.MAIL:
             raise _at("daily_report", _("The report is sent by mail alone."))
+
+
+WAY_OF = {"addresses": AlertChannel.Way.MAIL, "url": AlertChannel.Way.WEBHOOK, "secret": AlertChannel.Way.WEBHOOK}
 
 
 def _at(field: str, text: object, **params: str) -> ValidationError:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -15,13 +16,13 @@ from django.utils.translation import gettext
 
 from ratewindow.conf import time_zone
 from ratewindow.contrib.alerts import signals, webhook
-from ratewindow.contrib.alerts.conditions import Condition, SiteState, holding, unknown, watched
+from ratewindow.contrib.alerts.conditions import EVERYBODY, Condition, SiteState, holding, unknown, watched
 from ratewindow.contrib.alerts.models import AlertChannel
 
 logger = logging.getLogger("ratewindow")
 
 NOT_SENT = "not sent"
-Alerts = Sequence[dict[str, str]]  # each with condition, rule, since and text
+Alerts = Sequence[dict[str, str]]  # each with condition, rule, since, last and text
 
 
 def language(channel: AlertChannel) -> str:
@@ -72,8 +73,14 @@ def send_lines(channel: AlertChannel, subject: str, lines: Sequence[str]) -> Non
 
 
 def _send(channel: AlertChannel, now: datetime, lines: list[str], new: Alerts, over: Alerts, test: bool) -> None:
-    values = {"channel": channel.name, "at": now.isoformat(), "test": test, "text": "\n".join(lines)}
-    values |= {"raised": list(new), "over": list(over)}
+    values: dict[str, Any] = {
+        "channel": channel.name,
+        "at": now.isoformat(),
+        "test": test,
+        "text": "\n".join(lines),
+        "raised": list(new),
+        "over": list(over),
+    }
     match channel.way:
         case AlertChannel.Way.MAIL:
             send_lines(channel, gettext("Rate limits: %s") % lines[0], lines)
@@ -91,7 +98,7 @@ QUIET = timedelta(minutes=10)  # a condition is over once it has not held for so
 
 @dataclass(frozen=True)
 class Changes:
-    """`raised` is what holds now, by key of condition; `new` and `over` are to be sent."""
+    """`raised` is what holds now, by event; `new` and `over` are to be sent."""
 
     raised: dict[str, dict[str, str]]
     new: Alerts
@@ -99,7 +106,10 @@ class Changes:
 
 
 def raise_alerts(dry_run: bool = False, now: datetime | None = None) -> list[str]:
-    """A line for each alert; a dry run sends and keeps nothing."""
+    """A line for each alert; a dry run sends and keeps nothing. A site without any channel gets one that logs."""
+    if not (dry_run or AlertChannel.objects.exists()):
+        of_log = {"way": AlertChannel.Way.LOG, "unusual": False, "without_redis": False}
+        AlertChannel.objects.get_or_create(of_log, name="log")
     channels = list(AlertChannel.objects.filter(active=True))
     if not channels:
         return ["no active alert channel"]
@@ -114,28 +124,24 @@ def changes(
     unknown: Collection[str],
     now: datetime,
 ) -> Changes:
-    """Of kinds that are no longer `watched` nothing is said, and those that are `unknown` stay as they are."""
-    holds = list(holds)
-    raised = {
-        each.key: {"since": before.get(each.key, {}).get("since", now.isoformat()), "last": now.isoformat(), "text": each.text}
-        for each in holds
-    }
-    new = [_alert(key, raised[key]) for key in raised if key not in before]
-    over = []
-    for key, alert in before.items():
-        kind = key.partition(":")[0]
-        if key in raised or kind not in watched:
-            continue
-        if kind not in unknown and now - datetime.fromisoformat(alert["last"]) >= QUIET:
-            over.append(_alert(key, alert))
-        else:
-            raised[key] = alert
-    return Changes(raised, new, over)
-
-
-def _alert(key: str, entry: Mapping[str, str]) -> dict[str, str]:
-    kind, _, rule = key.partition(":")
-    return {"condition": kind, "rule": rule, "since": entry["since"], "text": entry["text"]}
+    """`holds` has the strongest condition of an event first. An event keeps the condition that was sent, and is new once more
+    if it becomes the strongest of all. Of kinds that are no longer `watched` nothing is said, and those that are `unknown` stay
+    as they are."""
+    moment = now.isoformat()
+    raised: dict[str, dict[str, str]] = {}
+    for each in holds:
+        alert = before.get(each.key)
+        if alert is None or each.kind == EVERYBODY != alert["condition"]:
+            alert = {"condition": each.kind, "rule": each.rule, "since": moment}
+        raised.setdefault(each.key, {**alert, "last": moment, "text": each.text})
+    new = [alert for alert in raised.values() if alert["since"] == moment]
+    quiet = {key: alert for key, alert in before.items() if key not in raised and alert["condition"] in watched}
+    over = [
+        alert
+        for alert in quiet.values()
+        if alert["condition"] not in unknown and now - datetime.fromisoformat(alert["last"]) >= QUIET
+    ]
+    return Changes({**raised, **{key: alert for key, alert in quiet.items() if alert not in over}}, new, over)
 
 
 def _raise(channel: AlertChannel, state: SiteState, dry_run: bool) -> Iterable[str]:
@@ -154,10 +160,8 @@ def _raise(channel: AlertChannel, state: SiteState, dry_run: bool) -> Iterable[s
 
 def _claim(channel: AlertChannel, changed: Changes) -> bool:
     """Whether this run may send: of several that have read the same, one may."""
-    if changed.raised == channel.raised:
-        return False
     mine = AlertChannel.objects.filter(pk=channel.pk, revision=channel.revision)
-    return bool(mine.update(raised=changed.raised, revision=F("revision") + 1))
+    return changed.raised != channel.raised and bool(mine.update(raised=changed.raised, revision=F("revision") + 1))
 
 
 def _settle(channel: AlertChannel, error: str, now: datetime) -> None:

@@ -1,7 +1,7 @@
-/* The form of a rule: shows what goes with the choices made. Without this script every field is visible. */
+/* The form of a rule, or of an alert channel: shows what goes with the choices made. Without this script every field is visible. */
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
-    const form = document.querySelector("[name=applies_to]")?.form;
+    const form = document.querySelector("[data-rw-shown]")?.form;
     if (!form) return;
 
     const value = (name) => {

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from ratewindow.contrib.alerts.models import AlertChannel
+from ratewindow.contrib.alerts.models import WAY_OF, AlertChannel
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +42,27 @@ def test_a_channel_is_added_and_what_is_wrong_is_said_at_the_field(admin_client:
     assert page.context["adminform"].form.errors["addresses"] == ["Enter at least one address, or choose another way."]
     assert admin_client.post(ADD, {**data, "addresses": "ann@example.com"}).status_code == 302
     assert AlertChannel.objects.get().refused_a_minute == 100
+
+
+def test_without_javascript_all_fields_are_shown_and_those_of_the_chosen_way_are_required(admin_client: Any) -> None:
+    page = admin_client.get(ADD).content.decode()
+    for name, way in WAY_OF.items():
+        (field,) = re.findall(f'<(?:input|textarea)[^>]* name="{name}"[^>]*>', page)
+        assert f'data-rw-shown="way={way}"' in field and "required" not in field
+    assert '<div class="form-row field-url" hidden' not in page
+    data = {"active": "on", "addresses": "", "url": "", "secret": ""}
+    for way, wrong in (("log", set()), ("signal", set()), ("mail", {"addresses"}), ("webhook", {"url", "secret"})):
+        answer = admin_client.post(ADD, {**data, "name": way, "way": way})
+        assert answer.status_code == 302 if not wrong else set(answer.context["adminform"].form.errors) == wrong
+
+
+def test_what_is_wrong_in_a_field_of_another_way_keeps_nobody_from_saving(channel: AlertChannel, admin_client: Any) -> None:
+    data = {"name": "ops", "way": "log", "active": "on", "secret": "", "addresses": "bob", "url": "http://127.0.0.1/"}
+    assert admin_client.post(url("change", channel), data).status_code == 302
+    page = admin_client.post(url("change", channel), {**data, "way": "webhook"})
+    assert "127.0.0.1 is an internal address" in str(page.context["adminform"].form.errors["url"])
+    channel.refresh_from_db()
+    assert (channel.way, channel.secret) == ("log", "s3cret")
 
 
 def test_the_button_sends_a_test(channel: AlertChannel) -> None:

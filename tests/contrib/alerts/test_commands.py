@@ -23,7 +23,7 @@ def attack() -> None:
 
 
 def test_alerts_are_sent_once_and_by_a_dry_run_not_at_all() -> None:
-    assert run("alerts") == "no active alert channel"
+    assert run("alerts", "--dry-run") == "no active alert channel"
     AlertChannel.objects.create(name="ops", addresses="ann@example.com", refused_a_minute=1, unusual=False)
     attack()
     assert "ops: would send, new: login refuses" in run("alerts", "--dry-run")

@@ -9,10 +9,12 @@ from django.utils import translation
 from ratewindow.contrib.alerts.conditions import KINDS, SiteState, holding, unknown, watched
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.counting.sums import Sums
+from ratewindow.health import emergency
 from ratewindow.report.spells import Spell
 
 NOW = datetime(2027, 1, 15, 8, 30, tzinfo=UTC)
-NOTHING_WATCHED = {"unusual": False, "without_redis": False, "not_collected": False}
+NOTHING_WATCHED = {"everybody": False, "unusual": False, "without_redis": False, "not_collected": False}
+EMERGENCY = emergency.Emergency("login", "login refuses nearly everybody.")
 SPELL = Spell("login", "refused", NOW, NOW, 1200, 3.0, ongoing=True, from_start=False)
 
 
@@ -38,6 +40,21 @@ def test_refusals_a_minute_are_an_average_over_the_minutes(refused: int, holds: 
 def test_each_rule_is_one_condition() -> None:
     many = Sums(refused=50)
     assert len(texts(state(lately={"login": many, "search": many, "api": Sums(refused=4)}), refused_a_minute=10)) == 2
+
+
+@pytest.fixture
+def everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emergency, "now", lambda: [EMERGENCY])
+
+
+@pytest.mark.usefixtures("everybody")
+def test_a_rule_that_refuses_nearly_everybody_is_said_first() -> None:
+    assert texts(state(), everybody=True) == ["login refuses nearly everybody."]
+    assert texts(state(), everybody=False) == texts(state(live=False), everybody=True) == []
+    known, channel = state(lately={"login": Sums(refused=500)}, spells=[SPELL]), AlertChannel(refused_a_minute=1)
+    conditions = list(holding(channel, known))
+    assert [each.kind for each in conditions] == ["everybody", "unusual", "refused_a_minute"]
+    assert len({each.key for each in conditions}) == 1
 
 
 def test_far_more_than_usual() -> None:
@@ -77,6 +94,7 @@ def test_a_rule_in_shadow_is_ready(sums: Sums, holds: bool) -> None:
     assert texts(state(tried={"api": sums}), ready=True) == said
 
 
+@pytest.mark.usefixtures("everybody")
 def test_a_channel_is_sent_what_it_watches_alone() -> None:
     everything = state(
         lately={"login": Sums(refused=1000, fallback=5)},
@@ -86,7 +104,7 @@ def test_a_channel_is_sent_what_it_watches_alone() -> None:
         tried={"api": Sums(passed=10)},
     )
     assert texts(everything) == []
-    assert len(texts(everything, **dict.fromkeys(KINDS, True))) == len(KINDS) == 6
+    assert len(texts(everything, **dict.fromkeys(KINDS, True))) == len(KINDS) == 7
     assert watched(AlertChannel(**NOTHING_WATCHED, ready=True)) == {"ready"}
 
 

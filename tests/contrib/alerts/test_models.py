@@ -28,6 +28,16 @@ def test_each_way_needs_its_own() -> None:
     assert wrong(way="webhook", url="https://example.com/hook") == set()
 
 
+@pytest.mark.parametrize(
+    "way",
+    [{"way": "mail", "addresses": "ann@example.com"}, {"way": "webhook", "url": "https://example.com/"}, {"way": "log"}],
+    ids=lambda fields: fields["way"],
+)
+def test_the_fields_of_other_ways_are_not_checked(way: dict[str, str]) -> None:
+    for wrongly in ({"url": "http://127.0.0.1/"}, {"url": "what?"}, {"addresses": "bob"}, {"secret": ""}):
+        assert wrong(**{**wrongly, **way}) == ({"secret"} if way["way"] == "webhook" and "secret" in wrongly else set())
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3:8080", "[::1]", "[::ffff:10.0.0.1]", "localhost", "a.localhost:80"])
 def test_a_webhook_to_an_internal_address_is_refused_when_it_is_saved(host: str) -> None:
     assert wrong(way="webhook", url=f"http://{host}/hook") == {"url"}

@@ -7,7 +7,7 @@ from django.core import mail
 from django.test import override_settings
 
 from ratewindow.contrib.alerts import sending
-from ratewindow.contrib.alerts.conditions import SiteState
+from ratewindow.contrib.alerts.conditions import SiteState, watched
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.contrib.alerts.sending import raise_alerts, send_test
 from ratewindow.counting import minutes
@@ -42,7 +42,7 @@ def test_it_is_sent_once_and_its_end_once(channel: AlertChannel) -> None:
     assert raise_alerts(now=NOW + MINUTE) == ["nothing new"]
     channel.refresh_from_db()
     assert channel.sent_at == NOW
-    assert list(channel.raised) == ["refused_a_minute:login"]
+    assert list(channel.raised) == ["refusals:login"]
     for minute in range(2, 30):
         raise_alerts(now=NOW + minute * MINUTE)
     assert len(subjects()) == 2
@@ -93,6 +93,17 @@ def test_one_channel_that_fails_does_not_keep_another_from_sending(channel: Aler
     first, second = raise_alerts(now=NOW)
     assert first.startswith("a hook: not sent (127.0.0.1 is an internal address")
     assert second.startswith("ops: sent")
+
+
+def test_a_site_without_a_channel_gets_one_that_logs_and_stays_off_once_it_is_inactive() -> None:
+    assert raise_alerts(dry_run=True, now=NOW) == ["no active alert channel"]
+    assert not AlertChannel.objects.exists()
+    for _ in range(2):
+        assert raise_alerts(now=NOW) == ["nothing new"]
+    made = AlertChannel.objects.get()
+    assert (made.name, made.way, watched(made)) == ("log", "log", {"everybody", "not_collected"})
+    AlertChannel.objects.update(active=False)
+    assert raise_alerts(now=NOW) == ["no active alert channel"]
 
 
 def test_an_inactive_channel_sends_nothing(channel: AlertChannel) -> None:

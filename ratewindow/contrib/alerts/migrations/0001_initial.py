@@ -21,6 +21,7 @@ class Migration(migrations.Migration):
                 ('addresses', models.TextField(blank=True, help_text='One a line. Needed for alerts by mail.', max_length=2000, verbose_name='mail addresses')),
                 ('url', models.CharField(blank=True, help_text='Needed for alerts by webhook. Internal addresses are refused, and redirects are not followed.', max_length=500, validators=[django.core.validators.URLValidator(['https', 'http'])], verbose_name='URL of the webhook')),
                 ('secret', models.CharField(default=ratewindow.contrib.alerts.models.new_secret, help_text='Signs what is sent, so that the receiver can check it.', max_length=128, verbose_name='secret of the webhook')),
+                ('everybody', models.BooleanField(default=True, help_text='It refuses nearly all requests, of many clients, and may be wrong.', verbose_name='a rule refuses nearly everybody')),
                 ('refused_a_minute', models.PositiveIntegerField(blank=True, help_text='Alert when a rule refuses at least that many, on average over five minutes. Empty: never.', null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='refusals a minute')),
                 ('unusual', models.BooleanField(default=True, help_text="As the report's first sentence judges it.", verbose_name='far more refusals than usual')),
                 ('without_redis', models.BooleanField(default=True, verbose_name='decisions without Redis')),
