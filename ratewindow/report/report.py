@@ -133,14 +133,14 @@ class Waiting:
             return {}
 
 
-def waiting(now_s: float | None = None, ask_redis: bool = True) -> Waiting:
-    """What Redis has now; nothing if it does not answer, or is not asked."""
+def waiting(now_s: float | None = None, ask_redis: bool = True, newest: int = minutes.MOST_MINUTES) -> Waiting:
+    """What Redis has now, with the sums of the `newest` minutes; nothing if it does not answer, or is not asked."""
     if process_clients.in_memory():
         return Waiting(by_start(counters.held()), live=True)
     if ask_redis:
         try:
             numbers = minutes.waiting(time.time() if now_s is None else now_s)
-            return Waiting(by_start(minutes.read(numbers)), live=True, minutes=numbers)
+            return Waiting(by_start(minutes.read(numbers[-newest:])), live=True, minutes=numbers)
         except (redis.RedisError, OSError):
             pass
     return Waiting({}, live=False)

@@ -39,8 +39,8 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
         secret, adding = self.fields["secret"], self.instance._state.adding
         secret.required = adding and self["way"].value() == AlertChannel.Way.WEBHOOK
         if not adding:
-            self.initial["secret"] = ""
-            secret.show_hidden_initial = False  # which Django does for fields with a function as their default
+            # Django sends back the initial value of fields with a function as their default.
+            secret.show_hidden_initial, self.initial["secret"] = False, ""
             secret.widget = forms.PasswordInput({"class": "vTextField", "autocomplete": "new-password"})
             secret.help_text = _(
                 "Signs what is sent, so that the receiver can check it. Leave empty to keep the present one, which is not shown; "

@@ -36,8 +36,11 @@ class AlertsConfig(rooms.Room):
         database lets one of them send."""
         from ratewindow.contrib.alerts.sending import raise_alerts
 
-        key, server = f"{conf.current().key_prefix}:alerts", process_clients.patient_client
-        if process_clients.in_memory() or outage.open_breakers() or server().set(key, 1, nx=True, ex=EVERY_S - 1):
+        if (
+            process_clients.in_memory()
+            or outage.open_breakers()
+            or process_clients.patient_client().set(f"{conf.current().key_prefix}:alerts", 1, nx=True, ex=EVERY_S - 1)
+        ):
             try:
                 raise_alerts()
             finally:

@@ -23,7 +23,7 @@ LATELY = 5 * MINUTE
 UNMATCHED_DAYS, READY_DAYS = 30, 7
 READY_PERCENT = 1  # a rule in shadow that would refuse more of its requests is not ready
 
-Texts = Iterator[tuple[str, str]]  # each with the name of a rule, or empty text, and a sentence in the current language
+Texts = Iterable[tuple[str, str]]  # each with the name of a rule, or empty text, and a sentence in the current language
 
 
 class SiteState:
@@ -34,7 +34,7 @@ class SiteState:
 
     def __init__(self, now: datetime) -> None:
         self.now = now
-        self._waiting = waiting(now.timestamp())
+        self._waiting = waiting(now.timestamp(), newest=20)  # more than are asked for, however many wait
         self._lately = between(now - LATELY, now, now)
         self.live = self._waiting.live
         self.minutes = (now - self._lately.start) / MINUTE  # that `lately` is about
@@ -64,8 +64,7 @@ class SiteState:
         first = began(self._waiting)
         if first is None or first > start:
             return []
-        period = Period(span_start(start, Resolution.DAY), self.now, DAY, Resolution.DAY)
-        sums = Report(period, self._waiting).rules
+        sums = Report(Period(span_start(start, Resolution.DAY), self.now, DAY, Resolution.DAY), self._waiting).rules
         return [name for name in _names(Mode.ENFORCE) if not sums.get(name, NOTHING).met]
 
     @cached_property
@@ -159,7 +158,7 @@ def _ready(state: SiteState, _: AlertChannel) -> Texts:
 
 
 # Named as the model's fields. Those of refusals are ordered by strength.
-KINDS: Mapping[str, Callable[[SiteState, AlertChannel], Iterable[tuple[str, str]]]] = {
+KINDS: Mapping[str, Callable[[SiteState, AlertChannel], Texts]] = {
     "everybody": lambda *_: emergency.now(),
     "unusual": _unusual,
     "refused_a_minute": _refused_a_minute,
@@ -168,6 +167,5 @@ KINDS: Mapping[str, Callable[[SiteState, AlertChannel], Iterable[tuple[str, str]
     "unmatched": _unmatched,
     "ready": _ready,
 }
-EVERYBODY = "everybody"
-REFUSALS = {EVERYBODY, "unusual", "refused_a_minute"}  # of one rule they are one event
+REFUSALS = {"everybody", "unusual", "refused_a_minute"}  # of one rule they are one event
 BY_REDIS = {*REFUSALS, "not_collected", "unmatched"}  # not known without it

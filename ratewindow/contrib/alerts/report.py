@@ -30,8 +30,7 @@ def send_report(now: datetime | None = None) -> list[str]:
         channels = AlertChannel.objects.filter(active=True, daily_report=True, way=AlertChannel.Way.MAIL)
         due = channels.filter(Q(reported=None) | Q(reported__lt=day)) if time_zone.local(now).hour >= HOUR else channels.none()
         reading = _read(day, now) if due else None
-        lines = [f"{channel.name}: {day}: {_send_once(channel, day, reading)}" for channel in due if reading]
-    return lines or ["no report is due"]
+        return [f"{each.name}: {day}: {_send_once(each, day, reading)}" for each in due if reading] or ["no report is due"]
 
 
 def of_yesterday() -> str:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from ratewindow.conf import time_zone
 from ratewindow.contrib.alerts import signals, webhook
-from ratewindow.contrib.alerts.conditions import EVERYBODY, Condition, SiteState, holding, unknown, watched
+from ratewindow.contrib.alerts.conditions import Condition, SiteState, holding, unknown, watched
 from ratewindow.contrib.alerts.models import AlertChannel
 
 logger = logging.getLogger("ratewindow")
@@ -108,8 +108,7 @@ class Changes:
 def raise_alerts(dry_run: bool = False, now: datetime | None = None) -> list[str]:
     """A line for each alert; a dry run sends and keeps nothing. A site without any channel gets one that logs."""
     if not (dry_run or AlertChannel.objects.exists()):
-        of_log = {"way": AlertChannel.Way.LOG, "unusual": False, "without_redis": False}
-        AlertChannel.objects.get_or_create(of_log, name="log")
+        AlertChannel.objects.get_or_create({"way": "log", "unusual": False, "without_redis": False}, name="log")
     channels = list(AlertChannel.objects.filter(active=True))
     if not channels:
         return ["no active alert channel"]
@@ -131,7 +130,7 @@ def changes(
     raised: dict[str, dict[str, str]] = {}
     for each in holds:
         alert = before.get(each.key)
-        if alert is None or each.kind == EVERYBODY != alert["condition"]:
+        if alert is None or each.kind == "everybody" != alert["condition"]:
             alert = {"condition": each.kind, "rule": each.rule, "since": moment}
         raised.setdefault(each.key, {**alert, "last": moment, "text": each.text})
     new = [alert for alert in raised.values() if alert["since"] == moment]

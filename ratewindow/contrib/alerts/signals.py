@@ -4,4 +4,4 @@ from django.dispatch import Signal
 
 alert = Signal()
 """Alerts that are new or over: sender `AlertChannel`, with `channel`, `at`, `test`, `text`, `raised` and `over` as a webhook has
-them. Sent by the process that runs the task; what a receiver raises is the channel's error, and the next run tries again."""
+them. What a receiver raises is the channel's error, and the next run tries again."""

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import redis
 from django.conf import settings
 from django.test import override_settings
 
@@ -23,6 +24,10 @@ def send(ago: int, **sums: Sums) -> None:
     minutes.send({int(moment) // 60: {f"p1|{rule}": each for rule, each in sums.items()}}, moment)
 
 
+def hashes_read(redis_client: redis.Redis) -> int:
+    return int(redis_client.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"])
+
+
 def day(ago: int, rule: str, **counts: int) -> None:
     start = (NOW - ago * DAY).replace(hour=0, minute=0, second=0)
     ThrottleStat.objects.create(resolution="day", start=start, rule=rule, **counts)
@@ -37,6 +42,14 @@ def test_the_last_minutes_are_read_from_redis_and_older_ones_are_left_out() -> N
     assert state.lately == {"login": Sums(passed=5, refused=8)}
     assert state.minutes == pytest.approx(5 + 20 / 60)
     assert state.waits_since == (NOW - 30 * MINUTE).replace(second=0)
+
+
+def test_however_long_nobody_collects_few_minutes_are_read(redis_client: redis.Redis) -> None:
+    for ago in range(100):
+        send(ago, login=Sums(passed=1))
+    before = hashes_read(redis_client)
+    assert SiteState(NOW).waits_since == (NOW - 99 * MINUTE).replace(second=0)
+    assert hashes_read(redis_client) - before == 20
 
 
 def test_a_spell_that_goes_on_is_found() -> None:
