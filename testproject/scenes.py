@@ -95,7 +95,9 @@ def send(sent: Sent, host: str, port: int) -> int:
     with contextlib.closing(connection):
         headers = {"User-Agent": BROWSER, **sent.headers, "X-Forwarded-For": sent.client}
         connection.request(sent.method, sent.path, sent.body, headers)
-        return connection.getresponse().status
+        with connection.getresponse() as response:
+            response.read()
+            return response.status
 
 
 def main() -> None:

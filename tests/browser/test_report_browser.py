@@ -141,6 +141,7 @@ def test_an_attack_is_understood_from_the_first_sentence_and_blocked_by_its_link
     page = open_report()
     assert "came from ip:203.0.113.0/24 (14 clients)" in page.locator("#rw-sentence").inner_text()
     page.locator(".rw-acts").get_by_text("Block…").click()
+    page.locator("[name=reason]").fill("trying passwords")
     page.locator("[name=_save]").click()
     page.wait_for_load_state("networkidle")
     assert Override.objects.get().identity == "ip:203.0.113.0/24"
@@ -156,6 +157,6 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(open_report, an_hour
 def test_without_javascript_the_tables_say_it_all(open_report, an_hour):
     page = open_report(java_script_enabled=False)
     assert page.locator("#rw-chart").is_hidden()
-    page.locator(".rw-as-table summary").click()
-    assert page.locator(".rw-as-table tbody tr").count() == 61
+    page.locator("#rw-as-table summary").click()
+    assert page.locator("#rw-as-table tbody tr").count() == 61
     assert page.locator(".rw-rules tbody tr").is_visible()

@@ -106,7 +106,9 @@ def test_a_code_is_about_its_newest_refusal_and_takes_no_more_room() -> None:
             made.note(
                 [
                     refused(
-                        "aaaaa", network="one", facts=RequestFacts("", "", "GET", page, "tests.contrib.explain.test_codes", None)
+                        "aaaaa",
+                        network="one",
+                        facts=RequestFacts("", "", "GET", page, "tests.contrib.explain.test_codes", None, "", False),
                     )
                 ]
             )
