@@ -32,7 +32,7 @@ class Link(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What happened in the time of a report: `short` stands beside its line on the chart, `text` in the tip and the list."""
+    """What happened in a period: `short` stands beside its line on the chart, `text` in the tip and the list."""
 
     at: datetime
     short: str
@@ -103,6 +103,9 @@ class Room(AppConfig):
     tasks: Mapping[str, str] = {}  # of `ratewindow.tasks`: the dotted path of a function that returns lines for the log
     targets: Mapping[str, Target] = {}  # by the value of `applies_to`, of at most eight characters
     keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text
+    # Its pages in the row of tabs: the name of each URL, a lazy text, and permissions that open it; one of them is enough, or all
+    # of one text.
+    tabs: Collection[tuple[str, Any, Collection[str]]] = ()
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
 
     def ready_rules(self) -> Iterable["Kind"]:
@@ -147,8 +150,8 @@ class Room(AppConfig):
         """Pages, below those of the rules."""
         return []
 
-    def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any = None) -> Iterable[Link]:
-        """Among the object tools of a rule's page; without a rule, of the list of rules."""
+    def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any) -> Iterable[Link]:
+        """Beside *Edit* on the page of a rule."""
         return ()
 
     def rule_actions(self) -> list[Any]:
@@ -174,8 +177,8 @@ class Room(AppConfig):
         """The first edit of a rule since then."""
         return None
 
-    def report_marks(self, request: "HttpRequest", report: Any, rule: str) -> Iterable[Mark]:
-        """What explains why the bars of the report rise or fall, the oldest first; `rule` is the one that it is about, if any."""
+    def marks(self, request: "HttpRequest", period: Any, rule: str) -> Iterable[Mark]:
+        """What explains why bars rise or fall in a period, such as edits, the oldest first; of one `rule`, or of all."""
         return ()
 
     # One client's data

@@ -41,7 +41,7 @@ def register(model: type[Model]) -> Any:
 
 
 View = Callable[..., HttpResponse]
-WHY = "why"  # the field for the reason, in forms of rows that have none of their own
+WHY = "why"  # the field for the reason of a change, in forms of rows that have none of their own
 CHECKBOX = "lockout_known"  # the name of the checkbox of the page that asks
 
 
@@ -107,11 +107,6 @@ class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if request.method == "POST" and {*request.POST.getlist("action")} - {"", *self.get_actions(request)}:
             raise PermissionDenied
         return super().changelist_view(request, extra_context)
-
-
-def why_fieldsets() -> list[Any]:
-    """The fieldset for the reason, if it is kept."""
-    return [(_("This change"), {"fields": [WHY]})] if rooms.keep_reasons() else []
 
 
 def _enforced() -> dict[str, Rule]:

@@ -28,9 +28,8 @@ def may_look_up(request: HttpRequest) -> bool:
 def may_view_users(request: HttpRequest) -> bool:
     """Whether this person may see users, in the admin if they are there."""
     model: Any = get_user_model()
-    registered = admin.site._registry.get(model)
-    if registered is not None:
-        return registered.has_view_permission(request)
+    if model in admin.site._registry:
+        return admin.site._registry[model].has_view_permission(request)
     return any(request.user.has_perm(f"{model._meta.app_label}.{verb}_{model._meta.model_name}") for verb in ("view", "change"))
 
 

@@ -1,4 +1,5 @@
-"""The state of limiting: the banner on every page of the app, the page State, and the page that switches all limits off."""
+"""The top of every page of the app, its tabs and the state of limiting as a banner; the page State, and that which switches all
+limits off."""
 
 import time
 from contextlib import suppress
@@ -13,7 +14,7 @@ from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
-from ratewindow import conf
+from ratewindow import conf, rooms
 from ratewindow.admin.base import page_context, reverse
 from ratewindow.admin.rights import may_switch
 from ratewindow.admin.wording import cause_in_words
@@ -28,6 +29,29 @@ from ratewindow.report.report import Report, last, waiting
 from ratewindow.rulebook import kill_switch
 from ratewindow.store import process_clients
 
+TABS = [  # as `rooms.Room.tabs`; those of rooms stand before the last
+    ("admin:ratewindow_report", _("Report"), ["ratewindow.view_throttlestat"]),
+    (
+        "admin:ratewindow_raterule_changelist",
+        _("Rules"),
+        ["ratewindow.view_raterule", "ratewindow.change_raterule"],
+    ),
+    (
+        "admin:ratewindow_override_changelist",
+        _("Blocks"),
+        ["ratewindow.view_override", "ratewindow.change_override", "ratewindow.release_identity"],
+    ),
+    ("admin:ratewindow_state", _("State"), ["ratewindow.view_throttlestat"]),
+]
+
+
+def tabs(request: HttpRequest) -> dict[str, Any]:
+    """The addresses and names of pages that this person may open; `here` is that of the page shown, or of the one above it."""
+    every = [*TABS[:-1], *(tab for room in rooms.installed() for tab in room.tabs), TABS[-1]]
+    may_open = [each for each in every if any(request.user.has_perms(together.split()) for together in each[2])]
+    links = [(url, text) for page, text, _ in may_open if (url := reverse(page, request=request))]
+    return {"tabs": links, "here": max((url for url, _ in links if request.path.startswith(url)), key=len, default="")}
+
 
 def banner(request: HttpRequest, with_problems: bool = True, with_emergencies: bool = True) -> dict[str, Any]:
     """What ``banner.html`` shows: `problems` are sentences, `off` is one. The URLs are empty for users without permission."""
@@ -37,12 +61,10 @@ def banner(request: HttpRequest, with_problems: bool = True, with_emergencies: b
         "problems": glance(request)["problems"] if with_problems else [],
         "off": off_message(),
         "state_url": reverse("admin:ratewindow_state", request=request) if may_view else "",
-        "switch_url": reverse("admin:ratewindow_switch", request=request) if _can_switch(request) else "",
+        "switch_url": reverse("admin:ratewindow_switch", request=request)
+        if may_switch(request) and conf.current().enabled
+        else "",
     }
-
-
-def _can_switch(request: HttpRequest) -> bool:
-    return may_switch(request) and conf.current().enabled
 
 
 def glance(request: HttpRequest) -> dict[str, Any]:
@@ -89,8 +111,6 @@ def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         # Without those that have not needed Redis since it is unavailable.
         "processes": [process_line(each) for each in status["processes"] if each["breaker"] != "closed" or store["reachable"]],
         "failed": [(cause_in_words(cause), cause, number(count)) for cause, count in sorted(status["fallback"].items())],
-        "off": off_message(),
-        "may_switch": _can_switch(request),
     }
     return TemplateResponse(request, "admin/ratewindow/state.html", context)
 

@@ -1,4 +1,4 @@
-"""The banner on every page of the app in the admin, and the element of a link among a page's object tools.
+"""The tabs and the banner on every page of the app in the admin, the order of its index, and the element of an object tool.
 
 Django imports all tag libraries with the first template, also on sites without the admin, so the admin is imported late.
 """
@@ -14,14 +14,20 @@ register = template.Library()
 _WITHOUT_ITEMS = {"list": ("unfold", "jazzmin"), "form": ("jazzmin",)}
 
 
-@register.inclusion_tag("admin/ratewindow/banner.html", takes_context=True)
-def ratewindow_banner(context: dict[str, Any], problems: bool = True, emergencies: bool = True) -> dict[str, Any]:
-    """Rules that refuse nearly everybody, problems of the limiter, and whether limits are switched off; most often nothing."""
-    from ratewindow.admin.state import banner
+@register.inclusion_tag("admin/ratewindow/top.html", takes_context=True)
+def ratewindow_top(context: dict[str, Any], problems: bool = True, emergencies: bool = True) -> dict[str, Any]:
+    """The row of tabs; below it rules that refuse nearly everybody, problems of the limiter, and whether limits are switched off."""
+    from ratewindow.admin.state import banner, tabs
 
     request = getattr(context, "request", None)  # also without the context processor that adds it
-    shown = banner(request, problems, emergencies) if request is not None else None
-    return {"banner": shown, "csrf_token": context.get("csrf_token")}
+    shown = {"banner": banner(request, problems, emergencies), **tabs(request)} if request is not None else {}
+    return {**shown, "csrf_token": context.get("csrf_token")}
+
+
+@register.filter
+def rw_in_order(app_list: Any) -> Any:
+    """The index of the app with its models in the order of the tabs, which is against the alphabet: Report, Rules, Blocks."""
+    return [{**app, "models": sorted(app["models"], key=lambda model: model["object_name"], reverse=True)} for app in app_list]
 
 
 @register.simple_tag

@@ -46,7 +46,7 @@ def test_it_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: Any)
 
 def test_an_edit_is_undone_from_the_history_of_its_rule(open_page: Any) -> None:
     rule = make()
-    page = open_page(reverse("admin:ratewindow_raterule_change", args=[rule.pk]))
+    page = open_page(reverse("admin:ratewindow_raterule_look", args=[rule.pk]))
     page.locator(".object-tools a", has_text="History").click()
     page.get_by_role("link", name="Restore…").first.click()
     sync_api.expect(page.locator("#content-main")).to_contain_text("Limit in 1m")

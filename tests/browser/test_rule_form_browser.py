@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from ratewindow.models import RateRule
 from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api, until_answered
+from tests.support.rule_pages import change
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
@@ -75,16 +76,41 @@ def test_only_what_fits_the_choices_is_shown(page: Any) -> None:
     assert visible() == set()
 
 
-def test_the_percentage_is_shown_of_an_enforced_rule_alone(open_page: Any) -> None:
-    rule, _ = RateRule.objects.define("login", "5/m", path="/login/")
-    page = open_page(reverse("admin:ratewindow_raterule_change", args=[rule.pk]))
-    percent = page.locator("[name=enforce_percent]")
-    assert not percent.is_visible()
-    page.check("[name=mode][value=enforce]")
-    assert percent.is_visible()
+def test_columns_that_few_limits_need_are_folded_unless_a_limit_uses_them(open_page: Any) -> None:
+    columns = ("algorithm", "buckets", "burst", "aligned_to")
+
+    def shown(page: Any) -> list[bool]:
+        cells = [page.locator(f"#windows-0 .field-{column}").is_visible() for column in columns]
+        heads = [page.locator(f"#windows-group thead .column-{column}").is_visible() for column in columns]
+        assert cells == heads
+        return cells
+
+    for scripts in (True, False):
+        page = open_page(ADD, java_script_enabled=scripts)
+        assert shown(page) == [False] * 4
+        page.get_by_text("Algorithm, buckets, burst, aligned to").click()
+        assert shown(page) == [True] * 4
+    rule, _ = RateRule.objects.define("login", "5/h", path="/login/")
+    page = open_page()
+    used = ({"algorithm": "token_bucket"}, {"burst": 7}, {"algorithm": "sliding_window", "burst": None, "buckets": 10})
+    for fields in (*used, {"algorithm": "fixed_window", "buckets": None, "aligned_to": "hour"}):
+        rule.windows.update(**fields)
+        page.goto(change(rule))
+        until_answered(page)
+        assert shown(page) == [True] * 4
+    rule.windows.update(algorithm="sliding_window", aligned_to="")
+    page.goto(change(rule))
+    assert shown(page) == [False] * 4
+    page.get_by_text("Algorithm, buckets, burst, aligned to").click()
+    page.fill("[name=windows-0-buckets]", "-1")
+    page.click("[name=_continue]")
+    page.locator(".field-buckets .errorlist").wait_for()
+    assert shown(page) == [True] * 4
+    until_answered(page)
 
 
 def test_a_limit_has_the_columns_of_its_algorithm(page: Any) -> None:
+    page.get_by_text("Algorithm, buckets, burst, aligned to").click()
     columns = ("buckets", "burst", "aligned_to")
 
     def usable(row: int) -> list[str]:

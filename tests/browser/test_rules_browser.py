@@ -17,11 +17,29 @@ def test_the_rules_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, loo
         RateRule.objects.define(f"{mode}-{'x' * 50}", "5/m; 20/h", path=f"/{'y' * 200}/", key="ip+header:x-api-key", mode=mode)
     page = open_page(**look)
     rule = RateRule.objects.order_by("name")[0]
-    for url in (reverse("admin:ratewindow_raterule_changelist"), reverse("admin:ratewindow_raterule_change", args=[rule.pk])):
+    for name, arguments in (("changelist", []), ("look", [rule.pk]), ("change", [rule.pk])):
+        url = reverse(f"admin:ratewindow_raterule_{name}", args=arguments)
         page.goto(url)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
-        for each in page.locator(".rw-mode, .rw-sentence").all():
+        for each in page.locator(".rw-mode, .rw-sentence, .rw-tabs a").all():
             assert each.evaluate(CONTRAST) >= 4.5
+
+
+def test_filters_are_folded_above_the_list_until_one_is_active(open_page: Any, look: Any) -> None:
+    RateRule.objects.define("login", "5/m", path="/login/")
+    page = open_page(reverse("admin:ratewindow_raterule_changelist"), **look)
+    shadow, fold = page.get_by_role("link", name="Shadow: counts"), page.locator(".rw-filters > summary")
+    assert not shadow.is_visible()
+    if look["viewport"]["width"] >= 1280:  # the list is as wide as the page
+        assert page.locator("#result_list").bounding_box()["width"] > 0.95 * page.locator("#content").bounding_box()["width"] - 80
+    fold.click()
+    assert fold.bounding_box()["y"] < shadow.bounding_box()["y"] < page.locator("#result_list").bounding_box()["y"]
+    for each in (fold, shadow):
+        assert each.evaluate(CONTRAST) >= 4.5
+    shadow.click()
+    page.wait_for_url("**mode__exact=shadow")
+    assert shadow.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_on_a_phone_a_rule_takes_its_whole_width_and_no_limit_is_cut(open_page: Any) -> None:

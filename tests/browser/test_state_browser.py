@@ -48,7 +48,8 @@ def test_a_bad_day_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, loo
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         assert page.locator("li.error, .rw-loud").first.is_visible()
         for each in page.locator(
-            ".rw-banner span, .rw-banner a, .rw-button, .rw-processes td, .rw-reasons caption, .rw-switch label"
+            ".rw-banner span, .rw-banner a, .rw-button, .rw-processes td, .rw-reasons caption, .rw-switch label, .rw-tabs a, "
+            "input.rw-harm"
         ).all():
             assert each.evaluate(CONTRAST) >= 4.5, (name, each.inner_text())
     page.get_by_role("button", name="Switch on").click()

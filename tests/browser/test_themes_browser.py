@@ -27,6 +27,7 @@ PAGES = [
     f"{REPORT}switch/",
     f"{OURS}/override/release/",
     f"{RULES}ready/",
+    f"{RULES}1/",
     f"{RULES}explain/?path=/login/&address=203.0.113.9",
     f"{RULES}backtest/",
     f"{OURS}_history/edit/",
@@ -56,7 +57,7 @@ FAINT = """() => {
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     const faint = [];
-    const ours = ":is(.rw-report, .rw-in-code, .rw-banner, .rw-block-form, .rw-rollout, .rw-preview, .rw-test) *, " +
+    const ours = ":is(.rw-tabs, .rw-report, .rw-in-code, .rw-banner, .rw-block-form, .rw-rollout, .rw-preview, .rw-test) *, " +
         ".rw-now, .rw-named-by, #result_list :is(.rw-mode, .rw-sentence, .rw-who, .rw-changes *, .rw-hour *, .rw-quick *), " +
         "#result_list :is(.field-raised_now, .field-raised_now *, .field-last_error)";
     for (const element of document.querySelectorAll(ours)) {
@@ -148,6 +149,7 @@ def test_a_rule_that_refuses_its_author_is_asked_about(page: Any, site: dict[str
         "cost": "1",
         "count_when": "always",
         "response_status": "429",
+        "enforce_percent": "100",
         "windows-TOTAL_FORMS": "1",
         "windows-INITIAL_FORMS": "0",
         "windows-0-limit": "5",

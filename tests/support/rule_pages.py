@@ -18,6 +18,10 @@ def change(rule: RateRule) -> str:
     return reverse("admin:ratewindow_raterule_change", args=[rule.pk])
 
 
+def look(rule: RateRule) -> str:
+    return reverse("admin:ratewindow_raterule_look", args=[rule.pk])
+
+
 def define(name: str = "login", rate: str = "5/m", **fields: Any) -> RateRule:
     return RateRule.objects.define(name, rate, **fields)[0]
 
@@ -30,7 +34,6 @@ def typed(*limits: tuple[str, str], stored: RateRule | None = None, **fields: st
         fields = {**fields, "_enforce": "Save and enforce"}
     data = {
         "name": "login",
-        "mode": "shadow",
         "description": "",
         "applies_to": "path",
         "pattern": "/login/",

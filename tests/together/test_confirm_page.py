@@ -152,7 +152,7 @@ class TestTheWayBack:
         reading.reload()  # as the commit does, which this test never reaches
         assert (client.get(INDEX).status_code, client.get(LIST).status_code) == (429, 200)
         rule = RateRule.objects.get()
-        response = client.post(change(rule), typed(("0", "1m"), stored=rule, **{**EVERY, "mode": "shadow"}))
+        response = client.post(reverse("admin:ratewindow_raterule_mode", args=[rule.pk]), {"to": "shadow"})
         assert response.status_code == 302
         reading.reload()
         assert client.get(INDEX).status_code == 200

@@ -72,6 +72,7 @@ PAGES = [
     Page("raterule_changelist", LOOK_AT_RULE, EXPORT, "action export"),
     Page("raterule_changelist", LOOK_AT_RULE, [{"view_raterule", "delete_raterule"}], "action delete_selected"),
     Page("raterule_add", [{"add_raterule"}], [{"add_raterule"}], "new_rule"),
+    Page("raterule_look", LOOK_AT_RULE, LOOK_AT_RULE),
     Page("raterule_change", LOOK_AT_RULE, CHANGE_RULE, "rule"),
     Page("raterule_delete", [{"delete_raterule"}], [{"delete_raterule"}], "yes"),
     Page("raterule_history", LOOK_AT_RULE, LOOK_AT_RULE),

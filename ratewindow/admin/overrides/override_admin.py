@@ -131,8 +131,7 @@ class OverrideAdmin(RecordedAdmin):
         return super().changelist_view(request, {"quick_form": form, **(extra_context or {})})
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        buttons = [end_button] if self.has_change_permission(request) else []
-        return [action_badge, row(request), until, *buttons]
+        return [action_badge, row(request), until, *([end_button] if self.has_change_permission(request) else [])]
 
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         return [list_display[1]]

@@ -48,8 +48,9 @@ class ReportForm(forms.Form):
     start = forms.DateTimeField(required=False, label=_("From"), widget=forms.DateTimeInput({"type": "datetime-local"}, MOMENT))
     end = forms.DateTimeField(required=False, label=_("To"), widget=forms.DateTimeInput({"type": "datetime-local"}, MOMENT))
 
-    def __init__(self, request: HttpRequest) -> None:
-        super().__init__(request.GET, label_suffix="")
+    def __init__(self, request: HttpRequest, rule: str = "") -> None:
+        """With a `rule` of that rule alone, and usually of a day."""
+        super().__init__({"period": "24h", **request.GET.dict(), "rule": rule} if rule else request.GET, label_suffix="")
         self._request = request
         self._blocks = {BLOCKS} if may_view_overrides(request) else set[str]()
         names = sorted(_rule_names(self.data.get("rule", "")) - ({BLOCKS} - self._blocks))
@@ -109,6 +110,14 @@ def _rule_names(chosen: str) -> set[str]:
     return {*RateRule.objects.values_list("name", flat=True), *code_rates.load_names(), *deleted}
 
 
+MEDIA = forms.Media(
+    css={"all": ["ratewindow/vendor/uplot/uPlot.min.css"]},
+    js=[
+        forms.Script("ratewindow/vendor/uplot/uPlot.iife.min.js", defer=True),  # type: ignore[list-item]  # the stubs accept only str
+        forms.Script("ratewindow/report.js", defer=True),  # type: ignore[list-item]
+        forms.Script("ratewindow/report_live.js", defer=True),  # type: ignore[list-item]
+    ],
+)
 OFTEN_S, SELDOM_S = 5, 15  # how often an hour, and a longer period, is read again
 
 
@@ -166,7 +175,7 @@ def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> 
 def _marks(request: HttpRequest, report: Report, rule: str) -> Iterator[dict[str, object]]:
     """What rooms mark on the chart: `step` is the number of the bar at which it is."""
     period, steps = report.period, {start: number for number, start in enumerate(report.steps)}
-    for mark in (mark for room in rooms.installed() for mark in room.report_marks(request, report, rule)):
+    for mark in (mark for room in rooms.installed() for mark in room.marks(request, period, rule)):
         step = steps.get(period.step_of(mark.at))
         if step is not None:
             when = long_label(period, mark.at) if period.step >= DAY else f"{time_zone.local(mark.at):%H:%M}"
@@ -216,7 +225,7 @@ def rule_lines(request: HttpRequest, report: Report) -> Iterator[dict[str, Any]]
             "sentence": said,
             "mode": mode,
             "mode_label": label,
-            "url": reverse("admin:ratewindow_raterule_change", [row.pk], request) if row and may_open else "",
+            "url": reverse("admin:ratewindow_raterule_look", [row.pk], request) if row and may_open else "",
             "passed": number(sums.passed),
             "refused": number(sums.refused),
             "other": number(sums.other),

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -15,7 +14,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
 from ratewindow.admin.report import page
 from ratewindow.admin.rights import display, may_switch
-from ratewindow.admin.state import off_message, state_page, switch_page
+from ratewindow.admin.state import state_page, switch_page
 from ratewindow.conf import time_zone
 from ratewindow.counting.sums import NUMBERS
 from ratewindow.models import ThrottleStat
@@ -79,16 +78,6 @@ def export(request: HttpRequest) -> HttpResponse:
     return response
 
 
-_MEDIA = forms.Media(
-    css={"all": ["ratewindow/vendor/uplot/uPlot.min.css"]},
-    js=[
-        forms.Script("ratewindow/vendor/uplot/uPlot.iife.min.js", defer=True),  # type: ignore[list-item]  # the stubs accept only str
-        forms.Script("ratewindow/report.js", defer=True),  # type: ignore[list-item]
-        forms.Script("ratewindow/report_live.js", defer=True),  # type: ignore[list-item]
-    ],
-)
-
-
 @register(ThrottleStat)
 class ReportAdmin(RecordedAdmin):
     """One read-only page, since single rows mean nothing."""
@@ -128,8 +117,7 @@ class ReportAdmin(RecordedAdmin):
             "title": gettext("Report"),
             "app": self.opts.app_config,
             "opts": self.opts,  # Unfold builds its breadcrumbs from it
-            "media": _MEDIA,
-            "may_switch": may_switch(request) and not off_message(),
+            "media": page.MEDIA,
             **shown,
             **page.filter_context(request, reading, form),
             **(extra_context or {}),

@@ -69,8 +69,6 @@ class MethodsInput(forms.CheckboxSelectMultiple):
         return ",".join(sorted([sent] if isinstance(sent, str) else sent))
 
 
-ENFORCE_BUTTON = "_enforce"  # saves a new rule enforced; any other button in shadow
-
 KEYS = [
     ("ip", _("Each address")),
     ("user_or_ip", _("Each user, or each address when nobody is logged in")),
@@ -132,7 +130,6 @@ class RuleForm(EditForm):
             "on_missing": forms.Select({"data-rw-shown": "key!=ip user_or_ip global"}),
             "normalise": forms.CheckboxInput({"data-rw-shown": "key!=ip user_or_ip user session global"}),
             "count_when": ChoiceOrText(_("Something else, as text"), "401,403,5xx", choices=COUNTS),
-            "enforce_percent": forms.NumberInput({"data-rw-shown": "mode=enforce"}),
             "penalty": forms.TextInput({"list": "rw-periods"}),
             "message": forms.Textarea({"rows": 2, "cols": 60}),
         }
@@ -151,32 +148,23 @@ class RuleForm(EditForm):
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
-        if self.instance._state.adding and ENFORCE_BUTTON in self.data:
-            self._check_enforcing()
+        if self.instance._state.adding and "_enforce" in self.data:  # any other button saves in shadow
+            if not may_enforce(self.request):
+                raise ValidationError(
+                    _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."),
+                    code="forbidden",
+                )
             self.instance.mode = Mode.ENFORCE
         return cleaned
 
     def clean_key(self) -> str:
         return check_code(self.request, self.cleaned_data["key"], self.initial.get("key"))
 
-    def clean_mode(self) -> str:
-        """Enforcing a rule takes a permission; a rule that is already enforced may stay so."""
-        mode: str = self.cleaned_data["mode"]
-        if mode == Mode.ENFORCE and self.initial.get("mode") != Mode.ENFORCE:
-            self._check_enforcing()
-        return mode
-
-    def _check_enforcing(self) -> None:
-        if not may_enforce(self.request):
-            raise ValidationError(
-                _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."), code="forbidden"
-            )
-
     def clean_enforce_percent(self) -> int | None:
-        """So does enforcing it for more clients."""
+        """Enforcing a rule for more clients takes the same permission."""
         percent: int | None = self.cleaned_data["enforce_percent"]
         if (
-            self.initial.get("mode") == Mode.ENFORCE
+            self.instance.mode == Mode.ENFORCE
             and not may_enforce(self.request)
             and (percent or 100) > self.initial["enforce_percent"]
         ):

@@ -1,8 +1,7 @@
-"""What a rule did, and from shadow to enforce: the column of the last hour, the box on top of a rule's page, and actions."""
+"""What a rule did in the last hour, in the list; and from shadow to enforce, by the switch on its page and by actions."""
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.core.exceptions import BadRequest, PermissionDenied
@@ -13,7 +12,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow import rooms
 from ratewindow.admin.base import reverse
 from ratewindow.admin.rights import may_enforce
 from ratewindow.admin.state import emergencies, glance
@@ -22,7 +20,6 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent, some_of
 from ratewindow.counting.sums import NOTHING
 from ratewindow.models import Mode, RateRule
-from ratewindow.models.origin import MOST_REASON
 from ratewindow.report.report import Report, last, waiting
 
 
@@ -46,14 +43,8 @@ def last_hour_column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 
 
 def last_hour_of(request: HttpRequest, name: str) -> SafeString:
-    said = figures(report_for(request), name)
-    if all(name != each.rule for each in emergencies(request)):
-        return said
-    return format_html('<strong class="rw-hour-refused">{}</strong> {}', gettext("refuses nearly everybody"), said)
-
-
-def figures(report: Report, name: str) -> SafeString:
     """``1,960 passed · 18,411 refused, 90 %``; in shadow what would have been refused; ``not known`` without Redis and rows."""
+    report = report_for(request)
     sums = report.rules.get(name, NOTHING)
     if not sums.met:
         return format_html('<span class="rw-hour">{}</span>', gettext("no requests") if report.live else gettext("not known"))
@@ -63,7 +54,8 @@ def figures(report: Report, name: str) -> SafeString:
         ("other", gettext("%(count)s refused by another rule"), sums.other),
         ("would", gettext("%(count)s would be refused, %(share)s"), sums.would_refuse),
     ]
-    parts = [
+    alarm = [("refused", gettext("refuses nearly everybody"))] if name in {each.rule for each in emergencies(request)} else []
+    parts = alarm + [
         (kind, text % {"count": number(count), "share": percent(count, sums.met)})
         for kind, text, count in texts
         if count or kind == "passed"
@@ -72,32 +64,16 @@ def figures(report: Report, name: str) -> SafeString:
     return format_html('<span class="rw-hour">{}</span>', format_html_join(dot, '<span class="rw-hour-{}">{}</span>', parts))
 
 
-def box(model_admin: Any, request: HttpRequest, rule: RateRule) -> dict[str, Any]:
-    """What ``rollout.html`` shows: the mode, since when, what the rule matched and refused, and the buttons."""
-    period = last("24h", time_zone.now())
-    counted = Report(period, waiting(ask_redis=glance(request)["store"]["reachable"]), rule.name)
-    return {
-        "mode": rule.mode,
-        "words": mode_in_words(rule),
-        "since": time_zone.local(rule.mode_since),
-        "figures": figures(counted, rule.name),
-        "who_url": f"{reverse('admin:ratewindow_report', request=request)}?{urlencode({'period': '24h', 'rule': rule.name})}",
-        "url": reverse("admin:ratewindow_raterule_mode", [rule.pk], request)
-        if model_admin.has_change_permission(request)
-        else "",
-        "may_enforce": may_enforce(request),
-        "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
-    }
-
-
 def press(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
-    """The handler of the box's buttons."""
+    """The handler of the buttons on the page of a rule."""
     if not model_admin.has_change_permission(request):
         raise PermissionDenied
     if (mode := request.POST.get("to")) not in Mode.values:
         raise BadRequest
     move(model_admin, request, RateRule.objects.filter(pk=pk), mode)
-    return HttpResponseRedirect(reverse("admin:ratewindow_raterule_change", [pk], request))
+    if "report" in request.POST:  # where it was pressed
+        return HttpResponseRedirect(reverse("admin:ratewindow_report", request=request))
+    return HttpResponseRedirect(reverse("admin:ratewindow_raterule_look", [pk], request))
 
 
 def move(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule], mode: str) -> None:
@@ -129,6 +105,3 @@ def shadow(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule]) ->
 @admin.action(description=_("Switch selected rules off"), permissions=["change"])
 def switch_off(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
     move(model_admin, request, rules, Mode.OFF)
-
-
-ACTIONS = (enforce, shadow, switch_off)

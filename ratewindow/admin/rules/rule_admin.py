@@ -1,4 +1,4 @@
-"""The rules in the admin: a list that describes each in a sentence, and their form with a preview of what the rule amounts to."""
+"""The rules in the admin: a list that describes each in a sentence, a page to look at each, and their form with its preview."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -7,11 +7,12 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
 from django.forms import Script
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,23 +20,24 @@ from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from ratewindow import rooms
-from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse, why_fieldsets
-from ratewindow.admin.rights import may_enforce
-from ratewindow.admin.rules import (
-    new_rules,
-    rollout,
-)
+from ratewindow.admin.base import WHY, RecordedAdmin, edits_no_rule, page_context, register, reverse
+from ratewindow.admin.overrides.override_admin import until
+from ratewindow.admin.report import page as report
+from ratewindow.admin.rights import may_enforce, whom
+from ratewindow.admin.rules import new_rules, rollout
 from ratewindow.admin.rules.form import RuleForm, RuleWindowInline
 from ratewindow.admin.wording import mode_in_words, sentence, short_sentence
+from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
 from ratewindow.limiter.types import Window
-from ratewindow.models import RateRule
+from ratewindow.models import Override, RateRule
+from ratewindow.models.origin import MOST_REASON
+from ratewindow.report.report import last
 from ratewindow.rulebook import reading
 from ratewindow.rules.site_routes import doubts, matched_by, routes
 
 PREVIEW = "ratewindow_raterule_preview"
-_UNNAMED = "unnamed"  # of a rule that has no name yet
-_UNSAID = {"name", "description", "mode", "why"}  # what is wrong with these does not change what a rule amounts to
+_UNSAID = {"name", "description", "why"}  # what is wrong with these does not change what a rule amounts to
 
 
 def preview_page(model_admin: Any, request: HttpRequest, pk: int | None = None) -> HttpResponse:
@@ -61,7 +63,7 @@ def preview_of(form: Any, formsets: Sequence[Any]) -> dict[str, Any] | None:
 def _preview_of_row(row: RateRule, windows: Sequence[Window] | None = None) -> dict[str, Any]:
     """The preview of a row with these windows, or with those saved."""
     said, named = sentence(row, windows), copy(row)
-    named.name = row.name or _UNNAMED
+    named.name = row.name or "unnamed"
     try:
         rule = reading.freeze(named, None if windows is None else tuple(windows))
     except ValueError as error:  # written by raw SQL
@@ -74,25 +76,27 @@ def _preview_of_row(row: RateRule, windows: Sequence[Window] | None = None) -> d
 
 
 COUNTING = _("Counting")  # the first of the fieldsets below the limits
+MOST_OVERRIDES = 20  # on the page of a rule
 _UNFILTERED = {"o", "p", "all"}  # query parameters that hide no rule
 
 
 @register(RateRule)
 class RateRuleAdmin(RecordedAdmin):
     form = RuleForm
-    list_display = ["mode_badge", "name_and_sentence"]
-    list_display_links = ["name_and_sentence"]
+    list_display_links = None  # the name leads to the page of the rule
     list_filter = ["mode", "applies_to"]
     search_fields = ["name", "description", "pattern"]
     inlines = [RuleWindowInline]
-    radio_fields = {"mode": admin.VERTICAL}
     save_as = True
     fieldsets = [
-        (None, {"fields": ["name", "mode", "enforce_percent", "description"]}),
+        (None, {"fields": ["name", "description"]}),
         (_("What"), {"fields": ["applies_to", "pattern", "methods"]}),
         (_("Who"), {"fields": ["key", "on_missing", "normalise"]}),
         (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused"]}),
-        (_("When refused"), {"classes": ["collapse"], "fields": ["penalty", "response_status", "message", "on_error"]}),
+        (
+            _("When refused"),
+            {"classes": ["collapse"], "fields": ["enforce_percent", "penalty", "response_status", "message", "on_error"]},
+        ),
     ]
     search_help_text = _("Search in name, description and pattern")
 
@@ -105,6 +109,7 @@ class RateRuleAdmin(RecordedAdmin):
         shown = edits_no_rule(view(require_POST(partial(preview_page, self))))
         return [
             path("preview/", shown, name=PREVIEW),
+            path("<int:pk>/", view(self.look_view), name="ratewindow_raterule_look"),
             path("<int:pk>/preview/", shown, name=PREVIEW),
             path("<int:pk>/mode/", view(require_POST(partial(rollout.press, self))), name="ratewindow_raterule_mode"),
             path("ready/", view(partial(new_rules.ready_page, self)), name="ratewindow_raterule_ready"),
@@ -115,24 +120,55 @@ class RateRuleAdmin(RecordedAdmin):
     @property
     def actions(self) -> list[Any]:  # type: ignore[override]
         """Also those of rooms: the apps are not all there when this class is made."""
-        return [
-            *rollout.ACTIONS,
-            *(each for room in rooms.installed() for each in room.rule_actions()),
-        ]
+        of_rooms = (each for room in rooms.installed() for each in room.rule_actions())
+        return [rollout.enforce, rollout.shadow, rollout.switch_off, *of_rooms]
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        return [*self.list_display, rollout.last_hour_column(request)]
+        return ["mode_badge", "name_and_sentence", rollout.last_hour_column(request)]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         may_add, unfiltered = self.has_add_permission(request), request.GET.keys() <= _UNFILTERED
-        shows_code = unfiltered and self.has_view_or_change_permission(request)
         context = {
-            "in_code": [*new_rules.in_code(request)] if shows_code else [],
+            "in_code": [*new_rules.in_code(request)] if unfiltered and self.has_view_or_change_permission(request) else [],
             "may_add": may_add,
             "ready": new_rules.ready() if may_add and unfiltered and not RateRule.objects.exists() else [],
-            "links": [link for room in rooms.installed() for link in room.rule_links(self, request)],
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
+
+    def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """What a rule says, its mode with the switch, what it did and to whom, and who edited it."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        rule = get_object_or_404(self.get_queryset(request), pk=pk)
+        form = report.ReportForm(request, rule.name)
+        if not form.is_valid():  # it would be the report of all rules
+            raise BadRequest
+        year, lasting = last("1y", time_zone.now()), Override.objects.not_ended().filter(rule=rule.name)
+        context = {
+            **page_context(self, request, rule.name),
+            **report.body_context(request, form.read(), form),
+            "media": report.MEDIA,
+            "rule": rule,
+            "mode": mode_in_words(rule),
+            "since": time_zone.local(rule.mode_since),
+            "may_edit": self.has_change_permission(request, rule),
+            "may_enforce": may_enforce(request),
+            "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
+            "preview": _preview_of_row(rule),
+            "overrides": [(each, whom(request, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
+            "edits": [
+                (edit, time_zone.in_short(edit.at)) for room in rooms.installed() for edit in room.marks(request, year, rule.name)
+            ],
+            "rule_links": [link for room in rooms.installed() for link in room.rule_links(self, request, rule)],
+        }
+        return TemplateResponse(request, "admin/ratewindow/raterule/look.html", context)
+
+    def response_post_save_change(self, request: HttpRequest, obj: RateRule) -> HttpResponseRedirect:
+        """To the page of the rule, for those who may look at it."""
+        look = HttpResponseRedirect(reverse("admin:ratewindow_raterule_look", [obj.pk], request))
+        return look if self.has_view_or_change_permission(request, obj) else super().response_post_save_change(request, obj)
+
+    response_post_save_add = response_post_save_change
 
     def get_formset_kwargs(self, request: HttpRequest, obj: Any, inline: Any, prefix: str) -> dict[str, Any]:
         """The form of a new rule may begin with limits."""
@@ -145,18 +181,14 @@ class RateRuleAdmin(RecordedAdmin):
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         """Place the limits before the fieldset COUNTING, except under Jazzmin, which has tabs."""
-        limits_before = "" if apps.is_installed("jazzmin") else COUNTING
         rule = kwargs.get("obj")
         context |= {
-            "limits_before": limits_before,
-            "rollout": rollout.box(self, request, rule) if rule else None,
+            "limits_before": "" if apps.is_installed("jazzmin") else COUNTING,
             "is_blank": request.method == "GET" and not request.GET,
-            "links": [link for room in rooms.installed() for link in room.rule_links(self, request, rule)] if rule else [],
         }
         if self.has_change_permission(request, rule) if rule else self.has_add_permission(request):
             context["preview_url"] = reverse(f"admin:{PREVIEW}", [rule.pk] if rule else [], request)
-        formsets = [inline.formset for inline in context["inline_admin_formsets"]]
-        context["preview"] = preview_of(context["adminform"].form, formsets)
+        context["preview"] = preview_of(context["adminform"].form, [each.formset for each in context["inline_admin_formsets"]])
         return super().render_change_form(request, context, *args, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RateRule]:
@@ -166,11 +198,9 @@ class RateRuleAdmin(RecordedAdmin):
         return [] if obj is None else ["name"]
 
     def get_fieldsets(self, request: HttpRequest, obj: RateRule | None = None) -> Any:
-        """A new rule is saved in shadow or enforced by its two buttons."""
-        first, *others = super().get_fieldsets(request, obj)
-        if obj is None:
-            return [(None, {"fields": ["name", "description"]}), *others, *why_fieldsets()]
-        return [first, *others, *(why_fieldsets() if self.has_change_permission(request, obj) else [])]
+        """With the reason for the change, if reasons are kept."""
+        asks = rooms.keep_reasons() and (obj is None or self.has_change_permission(request, obj))
+        return [*super().get_fieldsets(request, obj), *([(_("This change"), {"fields": [WHY]})] if asks else [])]
 
     @admin.display(description=_("mode"), ordering="mode")
     def mode_badge(self, rule: RateRule) -> SafeString:
@@ -182,7 +212,8 @@ class RateRuleAdmin(RecordedAdmin):
         left_out = (
             format_html(' <span class="errornote rw-left-out">{}</span>', gettext("This rule %s.") % problem) if problem else ""
         )
-        return format_html('<strong>{}</strong> <span class="rw-sentence">{}</span>{}', rule.name, short_sentence(rule), left_out)
+        link = '<a href="{}/"><strong>{}</strong> <span class="rw-sentence">{}</span></a>{}'
+        return format_html(link, rule.pk, rule.name, short_sentence(rule), left_out)
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) and may_enforce(request)

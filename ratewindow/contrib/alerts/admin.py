@@ -56,7 +56,6 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]
 @register(AlertChannel)
 class AlertChannelAdmin(RecordedAdmin):
     form = ChannelForm
-    change_form_template = "admin/ratewindow/alerts/change_form.html"
     list_display = ["name", "way", "active", "daily_report", "raised_now", "error", "sent_at"]
     list_filter = ["way", "active"]
     radio_fields = {"way": admin.VERTICAL}

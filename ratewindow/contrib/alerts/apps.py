@@ -19,6 +19,13 @@ class AlertsConfig(rooms.Room):
     default_auto_field = "django.db.models.BigAutoField"
     gives = "alerts by mail, log, webhook or signal, and yesterday's report by mail"
     stores = "a row for each channel, with the secret of its webhook"
+    tabs = [
+        (
+            "admin:ratewindow_alerts_alertchannel_changelist",
+            _("Alert channels"),
+            [f"ratewindow_alerts.{verb}_alertchannel" for verb in ("view", "change")],
+        )
+    ]
     subcommands = {
         "alerts": "ratewindow.contrib.alerts.commands:ALERTS",
         "report": "ratewindow.contrib.alerts.commands:REPORT",

@@ -15,6 +15,13 @@ class BacktestConfig(rooms.Room):
     label = "ratewindow_backtest"
     verbose_name = _("Backtests")
     gives = "what a limit would have done, from an access log: whom it refuses, the curve, and one number with its reason"
+    tabs = [
+        (
+            "admin:ratewindow_backtest",
+            _("Backtest"),
+            [f"ratewindow.{verb}_raterule ratewindow.view_throttlestat" for verb in ("view", "change")],
+        )
+    ]
     subcommands = {"backtest": "ratewindow.contrib.backtest.commands.backtest"}
 
     def urls(self, model_admin: Any) -> list[URLPattern]:
@@ -22,7 +29,7 @@ class BacktestConfig(rooms.Room):
 
         return page.urls(model_admin)
 
-    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any = None) -> Iterable[rooms.Link]:
+    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
         from ratewindow.contrib.backtest import page
 
-        return page.links(model_admin, request, rule.name if rule else "")
+        return page.links(model_admin, request, rule.name)

@@ -21,6 +21,8 @@ class ExplainConfig(rooms.Room):
     stores = "the codes of refusals, in Redis for up to two hours"
     subcommands = {"explain": "ratewindow.contrib.explain.commands.explain"}
 
+    tabs = [("admin:ratewindow_explain", _("Explain"), ["ratewindow.view_raterule", "ratewindow.change_raterule"])]
+
     @cached_property
     def _codes(self) -> Any:
         from ratewindow.contrib.explain import codes
@@ -45,10 +47,10 @@ class ExplainConfig(rooms.Room):
 
         return page.urls(model_admin)
 
-    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any = None) -> Iterable[rooms.Link]:
+    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
         from ratewindow.contrib.explain import page
 
-        return page.link_to_page() if rule is None else page.link_of_rule(rule)
+        return page.link_of_rule(rule)
 
     def client_links(self, request: HttpRequest, identity: str) -> Iterable[rooms.Link]:
         from ratewindow.contrib.explain import page

@@ -158,7 +158,7 @@ def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[s
     pk = None if line.in_code else keys.get(line.rule.name)
     return {
         "name": line.rule.name,
-        "url": reverse("admin:ratewindow_raterule_change", [pk], request) if pk is not None else "",
+        "url": reverse("admin:ratewindow_raterule_look", [pk], request) if pk is not None else "",
         "mode": mode,
         "mode_label": MODES[mode],
         "effect": line.effect,

@@ -53,7 +53,6 @@ class ReasonForm(forms.Form):
 
 @register(Edit)
 class EditAdmin(RecordedAdmin):
-    change_list_template = "admin/ratewindow/change_list.html"
     list_filter = ["kind", "action", "at"]
     list_display_links = None
     list_per_page = 50
@@ -200,7 +199,9 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         "list_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_changelist", request=request),
         "object": row,  # not its text: Unfold reads its model
         "object_name": name,
-        "object_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_change", [row.pk], request),
+        "object_url": reverse(
+            f"admin:ratewindow_{'raterule_look' if kind == Edit.Kind.RULE else 'override_change'}", [row.pk], request
+        ),
         "entries": [Entry.of(edit, request) for edit in edits],
     }
     return TemplateResponse(request, "admin/ratewindow/history/object.html", context)

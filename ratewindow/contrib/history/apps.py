@@ -21,6 +21,17 @@ class HistoryConfig(rooms.Room):
         name: f"ratewindow.contrib.history.commands:{name.upper()}"
         for name in ("history", "restore", "export", "import", "apply")
     }
+    tabs = [
+        (
+            "admin:ratewindow_history_edit_changelist",
+            _("History"),
+            [
+                *(f"ratewindow.{verb}_{model}" for verb in ("view", "change") for model in ("raterule", "override")),
+                "ratewindow.view_throttlestat",
+                "ratewindow.switch_limits",
+            ],
+        )
+    ]
     keeps_reasons = True
 
     def ready(self) -> None:
@@ -67,7 +78,7 @@ class HistoryConfig(rooms.Room):
 
         return admin.first_edit(rule, since)
 
-    def report_marks(self, request: HttpRequest, report: Any, rule: str) -> Iterable[rooms.Mark]:
+    def marks(self, request: HttpRequest, period: Any, rule: str) -> Iterable[rooms.Mark]:
         from ratewindow.contrib.history import admin
 
-        return admin.marks(request, report.period.start, report.period.end, rule)
+        return admin.marks(request, period.start, period.end, rule)

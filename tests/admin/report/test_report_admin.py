@@ -72,7 +72,7 @@ def test_rules_are_listed_with_mode_and_link_those_that_refuse_most_first(page):
     assert [table.index(name) for name in ("login", "search", "past")] == sorted(
         table.index(n) for n in ("login", "search", "past")
     )
-    assert f'<a href="{reverse("admin:ratewindow_raterule_change", args=[rule.pk])}">login</a>' in table
+    assert f'<a href="{reverse("admin:ratewindow_raterule_look", args=[rule.pk])}">login</a>' in table
     assert re.findall(r'rw-mode-(\w+)">([^<]+)<', table) == [("enforce", "Enforce"), ("shadow", "Shadow"), ("gone", "Deleted")]
     assert "75 %" in table
 

@@ -1,4 +1,4 @@
-"""From shadow to enforce: the box on top of a rule's page, and the actions of the list."""
+"""From shadow to enforce: the switch on a rule's page, the buttons of a new one, and the actions of the list."""
 
 import re
 from datetime import timedelta
@@ -11,9 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from ratewindow.conf import time_zone
-from ratewindow.counting.sums import Sums
 from ratewindow.models import RateRule
-from tests.support.rule_pages import ADD, LIST, change, count, define, errors, said, typed
+from tests.support.rule_pages import ADD, LIST, change, define, errors, look, said, typed
 
 pytestmark = pytest.mark.django_db
 
@@ -31,45 +30,25 @@ def press(page: Client, rule: RateRule, to: str, **fields: str) -> Any:
     return page.post(address(rule), {"to": to, **fields}, follow=True)
 
 
-class TestBox:
-    def test_it_says_what_the_rule_would_have_refused(self, page: Client) -> None:
-        rule = define()
-        count(login=Sums(passed=41_230, refused=10, would_refuse=312))
-        words = said(page.get(change(rule)))
-        assert "Shadow since" in words
-        assert "The last 24 hours: 41,230 passed · 10 refused, < 0.1 % · 312 would be refused, 0.7 %" in words.replace(
-            "&lt;", "<"
-        )
-        assert "Who?" in words
-
-    def test_what_matched_nothing_is_said(self, page: Client) -> None:
-        assert "The last 24 hours: no requests" in said(page.get(change(define())))
-
-    def test_while_redis_is_unavailable_it_says_what_is_not_known(self, page: Client, settings: Any) -> None:
-        rule = define()
-        settings.RATEWINDOW = {**settings.RATEWINDOW, "REDIS": "redis://127.0.0.1:1/0"}
-        assert "The last 24 hours: not known" in said(page.get(change(rule)))
-
-    def test_since_when_is_the_last_change_of_mode_and_of_nothing_else(self, page: Client) -> None:
-        rule = define()
-        RateRule.objects.update(mode_since=time_zone.now() - timedelta(days=3))
-        press(page, rule, "enforce")
-        rule.refresh_from_db()
-        changed = rule.mode_since
-        assert time_zone.now() - changed < timedelta(minutes=1)
-        page.post(change(rule), typed(("7", "1m"), stored=rule, mode="enforce"))
-        rule.refresh_from_db()
-        assert (rule.windows.get().limit, rule.mode_since) == (7, changed)
-
-    def test_a_new_rule_has_none(self, page: Client) -> None:
-        assert "rw-rollout" not in re.sub(r"rollout\.css", "", page.get(ADD).content.decode())
+def test_since_when_is_the_last_change_of_mode_and_of_nothing_else(page: Client) -> None:
+    rule = define()
+    RateRule.objects.update(mode_since=time_zone.now() - timedelta(days=3))
+    press(page, rule, "enforce")
+    rule.refresh_from_db()
+    changed = rule.mode_since
+    assert time_zone.now() - changed < timedelta(minutes=1)
+    page.post(change(rule), typed(("7", "1m"), stored=rule))
+    rule.refresh_from_db()
+    assert (rule.windows.get().limit, rule.mode, rule.mode_since) == (7, "enforce", changed)
 
 
 class TestButtons:
     def test_from_shadow_to_enforce_and_back(self, page: Client) -> None:
         rule = define(enforce_percent=10)
         for to, words in (("enforce", "Enforce 10 %"), ("shadow", "Shadow"), ("off", "Off")):
-            assert f"Saved: login: {words}." in said(press(page, rule, to)) and mode(rule) == to
+            answer = press(page, rule, to)
+            assert answer.redirect_chain == [(look(rule), 302)]
+            assert f"Saved: login: {words}." in said(answer) and mode(rule) == to
         assert LogEntry.objects.count() == 3
         assert "Nothing to change." in said(press(page, rule, "off"))
 
@@ -104,7 +83,7 @@ class TestWhoMayNotEnforce:
 
     def test_presses_no_button_for_that(self, editor: Client) -> None:
         rule = define()
-        text = editor.get(change(rule)).content.decode()
+        text = editor.get(look(rule)).content.decode()
         assert 'name="to" value="enforce"' not in text and "Enforcing takes the permission “Can enforce rules”." in text
         assert press(editor, rule, "enforce").status_code == 403 and mode(rule) == "shadow"
 
@@ -115,7 +94,7 @@ class TestWhoMayNotEnforce:
 
     def test_may_not_enforce_for_more_clients_by_the_form(self, editor: Client) -> None:
         rule = define(mode="enforce", enforce_percent=10)
-        sent = typed(("5", "1m"), stored=rule, mode="enforce")
+        sent = typed(("5", "1m"), stored=rule)
         (error,) = errors(editor.post(change(rule), {**sent, "enforce_percent": "50"}))
         assert "You may not enforce rules for more clients" in error
         assert editor.post(change(rule), {**sent, "enforce_percent": "5"}).status_code == 302

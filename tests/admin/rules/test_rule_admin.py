@@ -158,7 +158,7 @@ def test_a_penalty_that_no_column_holds_is_an_error_in_the_form(page: Client, pe
 
 class TestAnswersAndCounting:
     def test_every_new_field_is_edited(self, page: Client) -> None:
-        rule = define()
+        rule = define(mode="enforce")
         data = typed(
             ("5", "1h"),
             stored=rule,
@@ -168,7 +168,6 @@ class TestAnswersAndCounting:
             response_status="403",
             message="Not so fast.",
             on_error="refuse",
-            mode="enforce",
             key="header:x-api-key",
         )
         assert errors(page.post(change(rule), data)) == []

@@ -14,7 +14,7 @@ from ratewindow.contrib.backtest.logs.log import Most
 from tests.contrib.backtest.support.pages import PAGE, RATES, sent
 from tests.support.log_files import a_day, line, log_file
 from tests.support.pseudo_locale import wide, wide_letters
-from tests.support.rule_pages import LIST, change, define, said
+from tests.support.rule_pages import LIST, define, look, said
 from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db
@@ -170,7 +170,7 @@ def test_who_may_not_see_the_report_may_not_open_it(page: Client) -> None:
     assert looking.get(PAGE).status_code == looking.post(PAGE, RATES).status_code == 403
     assert "backtest/" not in looking.get(LIST).content.decode()
     assert f'href="{PAGE}"' in page.get(LIST).content.decode()
-    assert f'href="{PAGE}?rule=login"' in page.get(change(rule)).content.decode()
+    assert f'href="{PAGE}?rule=login"' in page.get(look(rule)).content.decode()
 
 
 def test_a_rule_is_chosen_by_the_address(page: Client) -> None:

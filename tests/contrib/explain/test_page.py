@@ -20,7 +20,7 @@ from ratewindow.counting.counters import counters
 from ratewindow.models import Override
 from ratewindow.rulebook import reading
 from tests.support.doors import answer, behind_middleware, plain, statuses
-from tests.support.rule_pages import LIST, change, define, said
+from tests.support.rule_pages import LIST, define, look, said
 from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -223,12 +223,12 @@ def test_an_empty_form_says_what_to_enter(page: Client) -> None:
     assert "&#x27;&#x27; is not a path: begin with /, as in /login/." in said(page.post(EXPLAIN, {"method": "GET", "path": ""}))
 
 
-def test_rules_the_report_and_overrides_link_to_it(page: Client) -> None:
+def test_every_page_a_rule_and_a_block_link_to_it(page: Client) -> None:
     rule = define("login", "5/h", path="/login/", methods="POST")
     block = Override.objects.block("ip:203.0.113.9")
     for address in (LIST, reverse("admin:ratewindow_report"), reverse("admin:app_list", args=["ratewindow"])):
         assert f'href="{EXPLAIN}"' in page.get(address).content.decode()
-    assert f"{EXPLAIN}?by=request&amp;method=POST&amp;path=%2Flogin%2F" in page.get(change(rule)).content.decode()
+    assert f"{EXPLAIN}?by=request&amp;method=POST&amp;path=%2Flogin%2F" in page.get(look(rule)).content.decode()
     override = reverse("admin:ratewindow_override_change", args=[block.pk])
     assert f"{EXPLAIN}?by=request&amp;last=ip%3A203.0.113.9&amp;address=203.0.113.9" in page.get(override).content.decode()
 

@@ -1,4 +1,4 @@
-"""Edits marked on the report's chart."""
+"""Edits marked on the report's chart, and on the page of a rule."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from ratewindow.contrib.history.models import Edit
 from ratewindow.counting.sums import Sums
 from ratewindow.models import RateRule, origin
 from ratewindow.operations import switch_off
-from tests.support.rule_pages import count, said
+from tests.support.rule_pages import count, define, look, said
 from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,6 +48,15 @@ def test_an_edit_is_a_mark_with_who_and_what_in_the_chart_and_in_a_list(admin_cl
     assert steps <= set(range(61)) and len(steps) <= 2
     assert "Edits in this time (5)" in said(response)
     assert reverse("admin:ratewindow_history_edit_change", args=[Edit.objects.all()[0].pk]) in response.content.decode()
+
+
+def test_the_page_of_a_rule_lists_its_last_edits_the_newest_first(admin_client: Any) -> None:
+    define()
+    for limit in range(6, 12):
+        with origin.edits("admin", by="ada"):
+            rule = define(rate=f"{limit}/m", overwrite=True)
+    listed = said(admin_client.get(look(rule))).partition("Last edits")[2]
+    assert re.findall(r"(\d+) → (\d+) \(ada\)", listed) == [("10", "11"), ("9", "10"), ("8", "9"), ("7", "8"), ("6", "7")]
 
 
 def test_a_report_of_one_rule_has_its_edits_and_those_of_the_switch(admin_client: Any) -> None:

@@ -1,4 +1,4 @@
-"""The template tag of the banner."""
+"""The template tag of the tabs and the banner."""
 
 import pytest
 from django.conf import settings
@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.template import Context, Template
 from django.test import RequestFactory, override_settings
 
-BANNER = Template("{% load ratewindow_admin %}{% ratewindow_banner problems=False %}")
+TOP = Template("{% load ratewindow_admin %}{% ratewindow_top problems=False %}")
 OFF = override_settings(RATEWINDOW={**settings.RATEWINDOW, "ENABLED": False})
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ def shown(**context: object) -> str:
     made = Context(context)
     made.request = RequestFactory().get("/")  # type: ignore[attr-defined]
     made.request.user = User.objects.create_user("ann")  # type: ignore[attr-defined]
-    return str(BANNER.render(made)).strip()
+    return str(TOP.render(made)).strip()
 
 
 def test_while_limits_are_off_it_says_so() -> None:
@@ -25,4 +25,4 @@ def test_while_limits_are_off_it_says_so() -> None:
 
 
 def test_while_limits_are_on_and_without_a_request_there_is_none() -> None:
-    assert shown() == BANNER.render(Context()).strip() == ""
+    assert shown() == TOP.render(Context()).strip() == ""
