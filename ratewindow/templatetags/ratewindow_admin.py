@@ -16,7 +16,7 @@ _WITHOUT_ITEMS = {"list": ("unfold", "jazzmin"), "form": ("jazzmin",)}
 
 @register.inclusion_tag("admin/ratewindow/top.html", takes_context=True)
 def ratewindow_top(context: dict[str, Any], problems: bool = True, emergencies: bool = True) -> dict[str, Any]:
-    """The row of tabs; below it rules that refuse nearly everybody, problems of the limiter, and whether limits are switched off."""
+    """The row of tabs; below it rules that refuse nearly everybody, problems, and whether limits are switched off."""
     from ratewindow.admin.state import banner, tabs
 
     request = getattr(context, "request", None)  # also without the context processor that adds it
