@@ -31,6 +31,16 @@ class Link(NamedTuple):
     harms: bool = False  # it leads to what refuses more: red
 
 
+class Tab(NamedTuple):
+    """A page in the row of tabs, by its `place` from left to right: the name of its URL, a lazy text, and permissions that open
+    it. One of these is enough, or all of one text."""
+
+    place: int
+    page: str
+    text: Any
+    permissions: Collection[str]
+
+
 class Mark(NamedTuple):
     """What happened in a period: `short` stands beside its line on the chart, `text` in the tip and the list."""
 
@@ -103,9 +113,7 @@ class Room(AppConfig):
     tasks: Mapping[str, str] = {}  # of `ratewindow.tasks`: the dotted path of a function that returns lines for the log
     targets: Mapping[str, Target] = {}  # by the value of `applies_to`, of at most eight characters
     keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text
-    # Its pages in the row of tabs: the name of each URL, a lazy text, and permissions that open it; one of them is enough, or all
-    # of one text.
-    tabs: Collection[tuple[str, Any, Collection[str]]] = ()
+    tabs: Collection[Tab] = ()  # its pages in the row of tabs
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
 
     def ready_rules(self) -> Iterable["Kind"]:

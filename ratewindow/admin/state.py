@@ -26,30 +26,28 @@ from ratewindow.health.emergency import Emergency
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
 from ratewindow.report.report import Report, last, waiting
+from ratewindow.rooms import Tab
 from ratewindow.rulebook import kill_switch
 from ratewindow.store import process_clients
 
-TABS = [  # as `rooms.Room.tabs`; those of rooms stand before the last
-    ("admin:ratewindow_report", _("Report"), ["ratewindow.view_throttlestat"]),
-    (
-        "admin:ratewindow_raterule_changelist",
-        _("Rules"),
-        ["ratewindow.view_raterule", "ratewindow.change_raterule"],
-    ),
-    (
+TABS = [
+    Tab(1, "admin:ratewindow_report", _("Report"), ["ratewindow.view_throttlestat"]),
+    Tab(2, "admin:ratewindow_raterule_changelist", _("Rules"), ["ratewindow.view_raterule", "ratewindow.change_raterule"]),
+    Tab(
+        3,
         "admin:ratewindow_override_changelist",
         _("Blocks"),
         ["ratewindow.view_override", "ratewindow.change_override", "ratewindow.release_identity"],
     ),
-    ("admin:ratewindow_state", _("State"), ["ratewindow.view_throttlestat"]),
+    Tab(6, "admin:ratewindow_state", _("State"), ["ratewindow.view_throttlestat"]),
 ]
 
 
 def tabs(request: HttpRequest) -> dict[str, Any]:
     """The addresses and names of pages that this person may open; `here` is that of the page shown, or of the one above it."""
-    every = [*TABS[:-1], *(tab for room in rooms.installed() for tab in room.tabs), TABS[-1]]
-    may_open = [each for each in every if any(request.user.has_perms(together.split()) for together in each[2])]
-    links = [(url, text) for page, text, _ in may_open if (url := reverse(page, request=request))]
+    every = sorted([*TABS, *(tab for room in rooms.installed() for tab in room.tabs)], key=lambda tab: tab.place)
+    may_open = [tab for tab in every if any(request.user.has_perms(together.split()) for together in tab.permissions)]
+    links = [(url, tab.text) for tab in may_open if (url := reverse(tab.page, request=request))]
     return {"tabs": links, "here": max((url for url, _ in links if request.path.startswith(url)), key=len, default="")}
 
 

@@ -63,11 +63,13 @@ def test_each_is_shown_to_those_alone_who_may_open_it(permission: str, page: str
     assert tabs(staff(permission).get(url(page))).keys() & {*CORE} == shown
 
 
-def test_those_of_a_room_stand_before_the_state_for_who_has_all_permissions_of_one_text(
+def test_those_of_a_room_have_their_place_for_who_has_all_permissions_of_one_text(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opens = ["ratewindow.view_raterule ratewindow.view_throttlestat", "ratewindow.switch_limits"]
-    room = SimpleNamespace(tabs=[("admin:ratewindow_switch", "Attic", opens), ("admin:nowhere", "Nowhere", opens)])
+    room = SimpleNamespace(
+        tabs=[rooms.Tab(4, "admin:ratewindow_switch", "Attic", opens), rooms.Tab(9, "admin:nowhere", "Nowhere", opens)]
+    )
     monkeypatch.setattr(rooms, "installed", lambda: [room])
     assert [*tabs(admin_client.get(url("state")))] == ["Report", "Rules", "Blocks", "Attic", "State", SWITCH]
     assert current(admin_client.get(url("switch"))) == ["Attic"]

@@ -107,7 +107,7 @@ class RuleForm(EditForm):
             "applies_to": _("“Every request” includes requests to this admin, and for static files that Django serves."),
             "methods": _("Tick none for all methods. GET includes HEAD."),
             "key": _(
-                "Requests with the same value of this are counted together. As text: ip, user, user_or_ip, session, global, "
+                "Requests with the same value count together. As text: ip, user, user_or_ip, session, global, "
                 "route, path, method, header:NAME, cookie:NAME, query:NAME, post:NAME, json:NAME, body:NAME (a form or JSON), "
                 "jwt:CLAIM, a key of this site's code, or several joined by +."
             ),

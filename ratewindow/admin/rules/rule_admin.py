@@ -70,7 +70,7 @@ def _preview_of_row(row: RateRule, windows: Sequence[Window] | None = None) -> d
         return {"sentence": said, "warnings": [gettext("%s.") % translated(error)]}
     warnings = [f"{doubt.text} {doubt.remedy}" for doubt in doubts(rule)]
     if row.pk and (problem := reading.problem_of(row.name)):
-        warnings.append(gettext("As it is saved, this rule %s.") % problem)
+        warnings.append(gettext("The saved version of this rule %s.") % problem)
     total = 0 if rule.applies_to == "named" else len(routes())
     return {"sentence": said, "matches": [route.label for route in matched_by(rule)], "total": total, "warnings": warnings}
 

@@ -20,7 +20,8 @@ class AlertsConfig(rooms.Room):
     gives = "alerts by mail, log, webhook or signal, and yesterday's report by mail"
     stores = "a row for each channel, with the secret of its webhook"
     tabs = [
-        (
+        rooms.Tab(
+            8,
             "admin:ratewindow_alerts_alertchannel_changelist",
             _("Alert channels"),
             [f"ratewindow_alerts.{verb}_alertchannel" for verb in ("view", "change")],

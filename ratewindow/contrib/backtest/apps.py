@@ -16,7 +16,8 @@ class BacktestConfig(rooms.Room):
     verbose_name = _("Backtests")
     gives = "what a limit would have done, from an access log: whom it refuses, the curve, and one number with its reason"
     tabs = [
-        (
+        rooms.Tab(
+            7,
             "admin:ratewindow_backtest",
             _("Backtest"),
             [f"ratewindow.{verb}_raterule ratewindow.view_throttlestat" for verb in ("view", "change")],

@@ -51,7 +51,7 @@ class BacktestForm(forms.Form):
         label=_("Access log"),
         help_text=format_lazy(
             _(
-                "At most {size} MB, also packed as .gz. Read are its first {requests} requests, and as many as take {seconds} "
+                "At most {size} MB, also packed as .gz. The page reads the first {requests} requests, for at most {seconds} "
                 "seconds; for more, use {command}. The log is not kept."
             ),
             size=MOST_BYTES // MB,

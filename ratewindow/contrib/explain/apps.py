@@ -21,7 +21,7 @@ class ExplainConfig(rooms.Room):
     stores = "the codes of refusals, in Redis for up to two hours"
     subcommands = {"explain": "ratewindow.contrib.explain.commands.explain"}
 
-    tabs = [("admin:ratewindow_explain", _("Explain"), ["ratewindow.view_raterule", "ratewindow.change_raterule"])]
+    tabs = [rooms.Tab(5, "admin:ratewindow_explain", _("Explain"), ["ratewindow.view_raterule", "ratewindow.change_raterule"])]
 
     @cached_property
     def _codes(self) -> Any:

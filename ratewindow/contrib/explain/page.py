@@ -47,7 +47,7 @@ def _lines(label: Any, help_text: Any) -> forms.CharField:
 class ExplainForm(forms.Form):
     """A code, or a request. `found` is what the page shows of either."""
 
-    code = _text(_("Code"), 8, "k7f2q", help_text=_("That a refused visitor reads. Known for an hour."))
+    code = _text(_("Code"), 8, "k7f2q", help_text=_("A refused visitor reads it in the answer. It is known for an hour."))
     method = forms.ChoiceField(label=_("Method"), required=False, choices=[(each, each) for each in USUAL_METHODS])
     path = _text(_("Path"), 22, "/login/")
     address = _text(_("Address"), 14, "203.0.113.9")

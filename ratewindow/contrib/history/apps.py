@@ -22,7 +22,8 @@ class HistoryConfig(rooms.Room):
         for name in ("history", "restore", "export", "import", "apply")
     }
     tabs = [
-        (
+        rooms.Tab(
+            4,
             "admin:ratewindow_history_edit_changelist",
             _("History"),
             [

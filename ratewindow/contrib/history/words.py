@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import reverse
 from ratewindow.admin.rights import whom
-from ratewindow.admin.wording import ago
+from ratewindow.admin.wording import ago, clients
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
 from ratewindow.contrib.history.models import Edit
@@ -148,6 +148,8 @@ def _value(named: Whom, field: Any, value: Any) -> str:
         return str(dict(field.flatchoices).get(value, _NOTHING))
     if isinstance(field, SubjectField):
         return named(value)
+    if field.name == "key":
+        return clients(value)
     if isinstance(value, bool):
         return gettext("Yes") if value else gettext("No")
     if isinstance(field, MomentField):

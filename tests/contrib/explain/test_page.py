@@ -51,7 +51,7 @@ def links(response: Any) -> dict[str, str]:
 
 def test_an_empty_form_explains_nothing(page: Client) -> None:
     by_code, by_request = said(page.get(EXPLAIN)), said(page.get(EXPLAIN, {"by": "request"}))
-    assert "That a refused visitor reads. Known for an hour." in by_code and "Address" not in by_code
+    assert "A refused visitor reads it in the answer. It is known for an hour." in by_code and "Address" not in by_code
     assert "Address" in by_request and "a refused visitor" not in by_request and "Free again" not in by_request
 
 
