@@ -184,7 +184,7 @@ class Line:
             _named(networks.cut(min(most, MOST_NETWORKS)), stored),
             one.distinct.frozen(),
             more.distinct.frozen(),
-            {kept(name): known for name, known in self.known.items() if name in clients.named},
+            {kept(name): known for name, known in self.known.items() if name in clients.named or known.answers},
         )
 
     def carried(self) -> dict[str, Known]:

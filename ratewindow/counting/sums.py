@@ -253,9 +253,7 @@ class Who(NamedTuple):
 
     def cut(self) -> "Who":
         """As many names as are kept of one span of time."""
-        clients = self.clients.cut(MOST_CLIENTS)
-        known = {name: facts for name, facts in self.known.items() if name in clients.named}
-        return self._replace(clients=clients, networks=self.networks.cut(MOST_NETWORKS), known=known)
+        return self._replace(clients=self.clients.cut(MOST_CLIENTS), networks=self.networks.cut(MOST_NETWORKS))
 
     def to_text(self) -> str:
         """``[[2,0,9],[{"ip:203.0.113.9":[2,0,0]},[0,0,0]],[{},[0,0,0]],"","",{"ip:203.0.113.9":["curl/8.5",false,7,7]}]``"""

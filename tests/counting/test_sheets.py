@@ -10,7 +10,7 @@ import pytest
 from django.test import RequestFactory, override_settings
 
 from ratewindow.counting.counters import Counters
-from ratewindow.counting.sums import MOST_CLIENTS, MOST_NETWORKS, Counted
+from ratewindow.counting.sums import MOST_AGENT, MOST_CLIENTS, MOST_NETWORKS, Counted, Known
 from ratewindow.limiter.types import RuleDecision, Window, WindowAnswer
 from tests.support.made_counts import NOW_MINUTE, NOW_S
 from tests.support.made_offenders import met
@@ -204,3 +204,24 @@ def test_observers_have_each_refusal_with_a_code_once_it_is_counted_who_it_was(p
     process.count_pending()
     process.count_pending()
     assert [(each.decision.id, each.client, each.network) for each in seen] == [("abc12", "user:1", "ip:203.0.113.0/24")]
+
+
+def test_it_is_known_of_a_refused_client_what_it_came_with_and_how_its_other_requests_ended(process, rf, monkeypatch):
+    request = rf.get("/", HTTP_USER_AGENT="orders-sync/2.4 " + "x" * 200)
+    process.record([met("user:7", "refused")], True, request)
+    process.count_pending()
+    for succeeded in (True, True, False):
+        process.record([met("user:7")], True, request, succeeded)
+    process.record([met("user:8")], True, request, True)
+    (known,) = process.held_who()[NOW_MINUTE]["login"].known.items()
+    assert known == ("user:7", Known(("orders-sync/2.4 " + "x" * 200)[:MOST_AGENT], True, 3, 2))
+
+
+def test_answers_of_the_next_minute_count_too_as_long_as_the_client_comes(process, rf, monkeypatch):
+    process.record([met("user:7", "refused")], True, rf.get("/"))
+    process.count_pending()
+    for minute in range(1, 4):
+        monkeypatch.setattr(process, "_clock_s", lambda minute=minute: NOW_S + 60 * minute)
+        process.record([met("user:7" if minute != 3 else "user:8")], True, None, True)
+    answers = [who["login"].known.get("user:7", Known()).answers for who in process.held_who().values()]
+    assert answers == [0, 1, 1, 0]

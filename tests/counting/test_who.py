@@ -1,12 +1,13 @@
 """Who was refused by a rule, as a value: what is dropped raises the bound, and no report is counted twice."""
 
+import json
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from ratewindow.counting.sheets import HeavyHitters
-from ratewindow.counting.sums import NOBODY, Counted, Group, Who, who_from_text
+from ratewindow.counting.sums import NOBODY, Counted, Group, Known, Who, who_from_text
 from tests.support.made_offenders import refused
 
 FULL = Who(
@@ -89,3 +90,17 @@ def test_however_they_are_added_up_and_cut_each_client_has_its_requests_within_t
         for name in {*times, *total.named}:
             listed = getattr(total.named.get(name, Counted()), column)
             assert listed <= times[name] <= listed + getattr(total.bound, column)
+
+
+def test_what_is_known_of_a_client_adds_up_and_is_the_newest() -> None:
+    first, later = Known("curl/8", False, 3, 2), Known("", True, 1, 1)
+    assert first.plus(later) == Known("curl/8", True, 4, 3)
+    who = Who(Counted(1), known={"user:1": first}).plus(Who(Counted(1), known={"user:1": later, "user:2": later}))
+    assert who.known == {"user:1": Known("curl/8", True, 4, 3), "user:2": later}
+    assert who_from_text(who.to_text()) == who
+
+
+@pytest.mark.parametrize("known", [["curl", False, -1, 0], ["curl", False, 1, "many"], ["curl", False]])
+def test_what_others_write_of_a_client_is_left_out(known: list[object]) -> None:
+    text = Who(Counted(1)).to_text().replace(",{}]", f",{json.dumps({'user:1': known})}]")
+    assert who_from_text(text) is None
