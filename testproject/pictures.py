@@ -28,9 +28,9 @@ MARGIN = 16
 # For each picture: its page, below the index of the app, and the last element that is in it.
 PAGES = {
     "admin-rules.png": ("raterule/", "#content-main, .rw-in-code"),
-    "admin-rule.png": ("raterule/{rule}/change/", "#windows-group"),
+    "admin-rule.png": ("raterule/{rule}/", ".rw-over-time"),
     "admin-blocks.png": ("override/", "#changelist-form"),
-    "admin-report.png": ("throttlestat/", ".rw-as-table"),
+    "admin-report.png": ("throttlestat/", ".rw-over-time"),
 }
 
 

@@ -72,7 +72,6 @@ class Counters:
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
-            foremost = None  # the decision that says what became of the request
             for decision in decisions:
                 line = sheet.lines.get(decision.rule) or self._line(sheet, decision.rule)
                 outcome = decision.outcome
@@ -85,11 +84,10 @@ class Counters:
                     client = decision.check.identity if decision.check is not None else ""
                     sheet.pending.append((line, outcome, client, facts, decision))
                 _count_decision(line, decision)
-                if foremost is None or ORDER[outcome] < ORDER[foremost.outcome]:
-                    foremost = decision
-            if foremost is not None:
-                _count_decision(sheet.lines.get(ALL) or self._line(sheet, ALL), foremost)
                 sheet.changes += 1
+            if len(decisions) > 1:  # the first of these says what became of the request
+                for decision in sorted(decisions, key=lambda each: ORDER[each.outcome])[1:]:
+                    _count_decision(sheet.again, decision)
             if len(sheet.pending) >= MOST_PENDING:
                 self._count_pending(sheet)
 

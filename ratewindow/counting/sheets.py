@@ -4,7 +4,7 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest
@@ -216,7 +216,7 @@ def _named(group: Group, name_of: Callable[[str], str]) -> Group:
     return group._replace(named=added((name_of(name), counted) for name, counted in group.named.items()))
 
 
-ALL = "(all)"  # the name of the line of all requests, each of which it counts once; no rule can have it
+ALL = "(all)"  # the name under which each request counts once; no rule can have it
 
 
 @dataclass
@@ -225,6 +225,7 @@ class Sheet:
 
     token: str
     lines: dict[str, Line] = field(default_factory=dict)
+    again: Line = field(default_factory=Line)  # what other rules say of requests that one rule has counted
     changes: int = 0
     sent: int = 0  # `changes` when they were last sent
     # What was refused, of which it is not counted yet who it was: where, outcome, and client if it is known.
@@ -249,10 +250,11 @@ class Sheet:
         return refusals
 
     def sums(self) -> dict[str, Sums]:
-        return {rule: line.sums() for rule, line in self.lines.items()}
+        by_rule = {rule: line.sums() for rule, line in self.lines.items()}
+        return {**by_rule, ALL: reduce(Sums.plus, by_rule.values()).beyond(self.again.sums())} if by_rule else {}
 
     def who(self) -> dict[str, Who]:
-        return {rule: line.who(self._most_clients()) for rule, line in self.lines.items() if rule != ALL}
+        return {rule: line.who(self._most_clients()) for rule, line in self.lines.items()}
 
     def shrink(self) -> None:
         """Keep no more than is sent: the minute is over, and cannot be sent."""
