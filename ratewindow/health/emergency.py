@@ -7,7 +7,7 @@ from ratewindow.conf import time_zone
 from ratewindow.counting.sheets import ALL
 from ratewindow.health import overview
 from ratewindow.report.report import Report, last, waiting
-from ratewindow.report.spells import FEW, MOST_PASS, Lately, spells, usual
+from ratewindow.report.spells import FEW_NOW, MOST_PASS, Lately, spells, usual
 from ratewindow.report.summary import refuses_everybody
 
 
@@ -32,7 +32,7 @@ def now(found: Sequence[overview.Process] | None = None) -> list[Emergency]:
 
 
 def _refuses_most(passed: int, refused: int) -> bool:
-    return passed + refused >= FEW and passed <= MOST_PASS * (passed + refused)
+    return passed + refused >= FEW_NOW and passed <= MOST_PASS * (passed + refused)
 
 
 def of_all(found: Sequence[dict[str, Any]]) -> Lately:

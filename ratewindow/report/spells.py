@@ -30,7 +30,7 @@ from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 
 REFUSED, WOULD_REFUSE = REFUSING
-FEW = 10
+FEW, FEW_NOW = 10, 5  # requests, and those of the last seconds
 SHARE = 0.05
 TIMES = 5
 LONGEST, LEAST = 14 * DAY, 3 * DAY  # what is averaged
@@ -154,7 +154,7 @@ def _has_ended(rule: str, lately: Lately) -> bool:
     passed, refused = lately.get(rule, (0, 0))
     row = current.rulebook().by_name.get(rule)
     is_enforced = code_rates.rule(rule) is not None if row is None or row.mode == "shadow" else row.mode == "enforce"
-    return not is_enforced or (passed >= FEW and not refused)
+    return not is_enforced or (passed >= FEW_NOW and not refused)
 
 
 LAST = 5 * MINUTE  # of a spell, in which it is counted whom it hurts
@@ -187,7 +187,7 @@ def _with_visitors(spell: Spell, known: Waiting, lately: Lately, now: datetime) 
 
 def _everybody(spell: Spell, who: Who, lately: Lately) -> Everybody | None:
     passed, refused = lately.get(spell.rule, (0, 0)) if spell.ongoing else (0, 0)
-    is_now = passed + refused >= FEW
+    is_now = passed + refused >= FEW_NOW
     share = refused / (passed + refused) if is_now else spell.share
     if 1 - share > (MOST_PASS if is_now else MOST_PASSED) or spell.visitors.number < LEAST_VISITORS or _is_of_one(who):
         return None
