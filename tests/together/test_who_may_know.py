@@ -298,7 +298,7 @@ def test_the_code_of_a_blocked_client_is_unknown_to_who_may_not_view_blocks(rule
     overridden()
     code = a_code()
     seen = said(staff("view_raterule", "view_override", "view_identity").get(EXPLAIN, {"code": code}))
-    assert "Blocked" in seen
+    assert "REFUSED: blocked." in seen
     told = said(staff("view_raterule", "view_identity").get(EXPLAIN, {"code": code}))
     assert told.replace(code, "22222") == said(staff("view_raterule", "view_identity").get(EXPLAIN, {"code": "22222"})).replace(
         "staff2", "staff1"
@@ -312,7 +312,7 @@ def test_the_code_of_a_client_with_another_rate_does_not_tell_the_rate(rule: Rat
     seen = override_pages.text(staff("view_raterule", "view_override", "view_identity").get(EXPLAIN, {"code": code}))
     assert "1/h" in seen
     told = override_pages.text(staff("view_raterule", "view_identity").get(EXPLAIN, {"code": code}))
-    assert "Over the limit" in told and "1/h" not in told and REASON not in told
+    assert "over the limit" in told and "1/h" not in told and REASON not in told
 
 
 def test_the_report_does_not_say_which_requests_a_block_refused_to_who_may_not_view_blocks(rule: RateRule) -> None:
