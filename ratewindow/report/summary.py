@@ -111,7 +111,7 @@ def summary(reading: Reading, show: Callable[[str], str]) -> str:
         if reading.usual is not None:
             sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
         sentences += _who(first, reading.behind, show)
-    if names := ", ".join(dict.fromkeys(spell.rule for spell in others if spell.rule != first.rule)):
+    if names := ", ".join(dict.fromkeys(spell.rule for spell in others if spell.rule != first.rule and spell.ongoing)):
         sentences.append(gettext("Unusual, too: %s.") % names)
     if first.outcome == WOULD_REFUSE:
         sentences.append(_counts(report))

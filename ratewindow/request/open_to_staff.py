@@ -36,8 +36,10 @@ _SERVE_FILES = ("django.views.static.serve", "django.contrib.staticfiles.views.s
 def rules_instead(request: HttpRequest, rules: list[Rule], decision: Decision) -> list[Rule]:
     """Which rules to ask about a request that these refuse, the small limit last; none if it stays refused. May load the user."""
     small = _small_limit(match_of(request), request.path)
-    if small is PAGES:
-        return [PAGES] if may_look(request, decision) else []
+    if small is PAGES and may_look(request, decision):
+        return [PAGES]
+    if small is PAGES:  # who is not logged in is sent to the login
+        small = LOGINS if getattr(getattr(request, "user", None), "is_anonymous", False) else None
     if small is None or decision.reason in ("block", "store"):
         return []
     everywhere, refusing = _names_at_report(request), {part.rule for part in decision.parts if not part.allowed}

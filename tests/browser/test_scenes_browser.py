@@ -85,12 +85,12 @@ def test_a_rule_that_refuses_everybody_goes_back_to_shadow(report: Any, play: Sc
     play("everybody")
     said = until_said(report, "oops refuses nearly everybody")
     assert said.startswith("oops refuses nearly everybody: ") and ", when root changed it." in said
-    assert buttons(report) == ["To shadow", "Undo that edit…", "Raise…"]
+    assert buttons(report) == ["To shadow", "Undo that edit…", "Raise…", "Open rule"]
     assert not report.locator(".rw-harms").count()
     report.locator(".rw-acts button").click()
     report.goto(REPORT)
     assert until_said(report, "Over now.").startswith("oops refused nearly everybody until ")
-    assert buttons(report) == []
+    assert buttons(report) == ["Open rule"]
 
 
 def test_that_edit_can_be_undone(report: Any, play: Scene) -> None:
@@ -110,7 +110,7 @@ def test_a_proxy_that_is_not_trusted_is_named_and_never_blocked(report: Any, pla
     said = until_said(report, "All visitors share one address, 127.0.0.2, which looks like your proxy")
     assert "RATEWINDOW['TRUSTED_PROXIES'] = ['127.0.0.2']" in said
     until_said(report, "api.minute has refused")
-    assert buttons(report) == ["To shadow", "Raise…"]
+    assert buttons(report) == ["To shadow", "Raise…", "Open rule"]
     assert not report.locator(".rw-harms").count()
     report.locator(".rw-acts button").click()
     report.goto(REPORT)

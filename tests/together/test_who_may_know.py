@@ -312,7 +312,7 @@ def test_the_code_of_a_client_with_another_rate_does_not_tell_the_rate(rule: Rat
     seen = override_pages.text(staff("view_raterule", "view_override", "view_identity").get(EXPLAIN, {"code": code}))
     assert "1/h" in seen
     told = override_pages.text(staff("view_raterule", "view_identity").get(EXPLAIN, {"code": code}))
-    assert "over the limit" in told and "1/h" not in told and REASON not in told
+    assert "its limit is reached" in told and "1/h" not in told and REASON not in told
 
 
 def test_the_report_does_not_say_which_requests_a_block_refused_to_who_may_not_view_blocks(rule: RateRule) -> None:

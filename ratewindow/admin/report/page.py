@@ -137,7 +137,7 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
         "report": report,
         "summary": " ".join([*proxies, summary(reading, partial(display, request))]),
         "warnings": [each for each in status["warnings"] if each not in proxies],
-        "is_loud": proxies or any(spell.outcome != WOULD_REFUSE for spell in reading.spells),
+        "is_loud": proxies or any(spell.outcome != WOULD_REFUSE and spell.ongoing for spell in reading.spells),
         "span": span(report),
         "remedies": remedies(request, reading),
         "about": about(reading.behind) if reading.behind else "",

@@ -30,7 +30,7 @@ def remedies(request: HttpRequest, reading: Reading) -> Remedies:
         return Remedies()
     spell, who = reading.spells[0], reading.behind.value
     if spell.everybody is not None or (who and is_internal(who)):
-        return _of_mistake(request, spell) if spell.ongoing and spell.outcome == REFUSED else Remedies()
+        return _of_mistake(request, spell) if spell.outcome == REFUSED else Remedies()
     links = [*(on_client(request, who, spell.rule) if who else ()), *on_rule(request, spell.rule)]
     return Remedies(links=tuple(links))
 
@@ -42,11 +42,14 @@ def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
         return Remedies(links=tuple(Link(line["url"], gettext("Edit here")) for line in lines))
     if row is None or not request.user.has_perm("ratewindow.change_raterule"):
         return Remedies()
+    look = Link(reverse("admin:ratewindow_raterule_look", [row.pk], request), gettext("Open rule"))
+    if not spell.ongoing:
+        return Remedies(links=(look,))
     edit = spell.everybody.edit if spell.everybody else None
     undo = [Link(edit.url, gettext("Undo that edit…"))] if edit and edit.url else []
     form = Link(reverse("admin:ratewindow_raterule_change", [row.pk], request), gettext("Raise…"))
     to_shadow = reverse("admin:ratewindow_raterule_mode", [row.pk], request) if row.mode == Mode.ENFORCE else ""
-    return Remedies(to_shadow, (*undo, form))
+    return Remedies(to_shadow, (*undo, form, look))
 
 
 def on_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:

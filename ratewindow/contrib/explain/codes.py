@@ -84,10 +84,7 @@ class Codes:
                 newest = together[-1]
                 at_s = newest.decision.at_s or time.time()
                 if self._has_room(code, at_s, newest.network or newest.client):
-                    by = (
-                        By(each.decision.rule, each.decision.reason, each.decision.window, kept(each.client)) for each in together
-                    )
-                    self.held[code] = Refused(code, at_s, route_of(newest.facts), tuple(by))
+                    self.held[code] = Refused(code, at_s, route_of(newest.facts), tuple(map(_by, together)))
 
     def _has_room(self, code: str, at_s: float, network: str) -> bool:
         """Whether it is a code of this hour, which was not noted a moment ago, or there is room for one more."""
@@ -115,6 +112,13 @@ class Codes:
             _write(held.values())
             with self._lock:
                 self.held = {code: refused for code, refused in self.held.items() if held.get(code) is not refused}
+
+
+def _by(refusal: Refusal) -> By:
+    """For the client as the rule counts it: of a rule that counts all together one code is everybody's."""
+    decision = refusal.decision
+    counted = decision.check.identity if decision.check is not None else ""
+    return By(decision.rule, decision.reason, decision.window, kept(counted or refusal.client))
 
 
 def route_of(facts: RequestFacts | None) -> str:

@@ -150,7 +150,7 @@ def _actions(request: HttpRequest, identity: str, rule: str) -> Iterator[Link]:
         who = identity if may_see(request) else next(texts_of(identity, lambda part: (anonymous(part),)))
         yield from (link for link in client.of_client(request, who, rule) if not link.url.startswith(request.path))
     for row in RateRule.objects.filter(name=rule):
-        yield Link(reverse("admin:ratewindow_raterule_change", [row.pk], request), gettext("Open rule"))
+        yield Link(reverse("admin:ratewindow_raterule_look", [row.pk], request), gettext("Open rule"))
 
 
 def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[str, Any]:
