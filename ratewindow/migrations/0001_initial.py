@@ -118,7 +118,7 @@ class Migration(migrations.Migration):
             name='Override',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('action', models.CharField(choices=[('block', 'Block: refuse everything'), ('allow', 'Exempt: no rule applies'), ('rate', 'Another rate')], max_length=8, verbose_name='action')),
+                ('action', models.CharField(choices=[('block', 'Block: refuse requests'), ('allow', 'Exempt: do not limit'), ('rate', 'Another rate')], max_length=8, verbose_name='action')),
                 ('rule', models.CharField(blank=True, help_text='The name of the rule for which it holds. Leave empty for all rules.', max_length=64, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9._-]{0,63}\\Z', 'This is not a rule name: use at most 64 of a-z, 0-9, dots, dashes and underscores, beginning with a letter or digit.')], verbose_name='rule')),
                 ('identity', ratewindow.models.fields.SubjectField(help_text='For example ip:203.0.113.0/24, user:42, group:staff or header:x-api-key:VALUE; * means everybody.', max_length=255, verbose_name='who')),
                 ('rate', models.CharField(blank=True, help_text='Only for another rate, for example 100/m or 5/s; 1000/h.', max_length=100, verbose_name='rate')),

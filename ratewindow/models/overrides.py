@@ -94,8 +94,8 @@ class Override(models.Model):
     """One override of the rules: a client, or everybody, is let pass, refused, or limited by another rate."""
 
     class Action(models.TextChoices):
-        BLOCK = "block", _("Block: refuse everything")
-        ALLOW = "allow", _("Exempt: no rule applies")
+        BLOCK = "block", _("Block: refuse requests")
+        ALLOW = "allow", _("Exempt: do not limit")
         RATE = "rate", _("Another rate")
 
     action = models.CharField(_("action"), max_length=8, choices=Action.choices)

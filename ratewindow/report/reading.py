@@ -9,8 +9,9 @@ from django.db.models import Min
 
 from ratewindow.counting.sums import Known
 from ratewindow.models import OffenderStat
+from ratewindow.models.stats import Resolution
 from ratewindow.report.offenders import HowMany, Name, Offenders, offenders
-from ratewindow.report.report import MINUTE, Period, Report, Waiting, between, last, waiting
+from ratewindow.report.report import DAY, MINUTE, Period, Report, Waiting, between, last, waiting
 from ratewindow.report.spells import NONE, Lately, Spell, spells, usual
 
 LEAST_PART = 4  # whoever has less than a quarter of all refusals is not behind them
@@ -27,7 +28,7 @@ class Behind:
     exact: bool = True  # False: `count` may be too small
     others_met: int = 0  # with the requests of `value` that passed
     known: Known | None = None  # of a client, in the minutes that Redis has
-    first_refused: datetime | None = None  # a client, by this rule
+    first_refused: datetime | None = None  # a client by this rule, if that was on an earlier day
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,10 @@ def _with_known(behind: Behind, spell: Spell, known: Waiting) -> Behind:
         for (start, rule), who in sorted(known.who.items())
         if rule == spell.rule and start >= spell.start and (facts := who.known.get(behind.value)) is not None
     )
-    rows = OffenderStat.objects.filter(rule=spell.rule, kind=OffenderStat.Kind.CLIENT, value=behind.value)
-    first = rows.aggregate(first=Min("start"))["first"]
+    days = OffenderStat.objects.filter(
+        rule=spell.rule, kind=OffenderStat.Kind.CLIENT, value=behind.value, resolution=Resolution.DAY, start__lt=spell.start - DAY
+    )
+    first = days.aggregate(first=Min("start"))["first"]
     return replace(behind, known=reduce(Known.plus, of_client, Known()), first_refused=first)
 
 

@@ -12,7 +12,7 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
-from ratewindow.report.report import DAY, HOUR, Period, Report
+from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report
 from ratewindow.report.spells import REFUSED, SHARE, WOULD_REFUSE, Everybody, Spell, is_large
 
 
@@ -160,14 +160,16 @@ def _counts(report: Report) -> str:
     return gettext("%(passed)s passed, %(refused)s refused.") % values
 
 
-def about(behind: Behind) -> str:
+def about(behind: Behind, spell: Spell) -> str:
     """What is known of the client behind a spell; empty where nothing is."""
     known = behind.known
     if known is None:
         return ""
-    answers = gettext("Of its other requests %(succeeded)s of %(answers)s succeeded.")
-    first = gettext("Refused first at %s.") % time_zone.in_short(behind.first_refused) if behind.first_refused else ""
+    answers = gettext("Of %(answers)s requests that passed since then %(succeeded)s succeeded.")
+    first = gettext("Refused first on %s.") % date_format(behind.first_refused) if behind.first_refused else ""
+    a_minute = round((behind.count + known.answers) / max(1, (spell.end - spell.start) / MINUTE))
     parts = [
+        gettext("It sends about %s requests a minute.") % number(a_minute) if spell.ongoing else "",
         gettext("Signed in.") if known.is_user else gettext("Not known to be signed in."),
         gettext("User agent: %s.") % known.agent if known.agent else "",
         first,

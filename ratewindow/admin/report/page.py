@@ -140,7 +140,7 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
         "is_loud": proxies or any(spell.outcome != WOULD_REFUSE and spell.ongoing for spell in reading.spells),
         "span": span(report),
         "remedies": remedies(request, reading),
-        "about": about(reading.behind) if reading.behind else "",
+        "about": about(reading.behind, reading.spells[0]) if reading.behind else "",
         "figures": figures(report),
         "steps": table(report),
         "chart": {**chart_data(report), "labels": labels, "marks": marks, "query": form.query(period="")},

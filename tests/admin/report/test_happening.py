@@ -75,7 +75,7 @@ def test_its_links_fill_in_a_block_an_exemption_and_half_of_the_limits(admin_cli
     assert {"identity": THE_NETWORK, "action": "block", "lasts": "1h"}.items() <= found["Block…"].items()
     assert {"identity": THE_NETWORK, "action": "allow"}.items() <= found["Exempt…"].items()
     tighten = {"identity": "*", "action": "rate", "rule": "login", "rate": "2/1m; 10/1h", "lasts": "1h"}
-    assert tighten.items() <= found["Tighten login…"].items()
+    assert tighten.items() <= found["Tighten login for everybody…"].items()
 
 
 def test_a_link_takes_the_permission_of_its_form() -> None:
