@@ -103,7 +103,7 @@ def _names(group: Group) -> list[Name]:
     return sorted(names, key=lambda name: (-name.rank, name.value))
 
 
-ALIKE, ALIKE_PART = 10, 4  # clients of a network with at least a quarter of the refusals of the first of them behave alike
+ALIKE, ALIKE_PART = 10, 4  # so many clients of a network with at least a quarter of the refusals of the first behave alike
 
 
 def grouped(who: Who) -> tuple[list[Name], list[Name]]:
@@ -120,9 +120,10 @@ def grouped(who: Who) -> tuple[list[Name], list[Name]]:
         theirs = members[network.value]
         addresses = {address_in(client.value) for client in theirs}
         listed = sum(client.rank for client in theirs)
+        are_alike = sum(ALIKE_PART * client.rank >= theirs[0].rank for client in theirs) >= ALIKE  # the first has most
         if len(addresses) == 1 and listed >= network.rank and len(theirs) > 1:
             network = replace(network, value=addresses.pop())
-        elif (2 * listed >= network.rank or not who.clients.bound.rank) and not _are_alike(theirs):
+        elif (2 * listed >= network.rank or not who.clients.bound.rank) and not are_alike:
             hints |= dict.fromkeys((client.value for client in theirs if len(addresses) > 1), network.value)
             continue
         networks.append(replace(network, clients=HowMany(len(theirs), exact=not who.clients.bound.rank)))
@@ -131,10 +132,6 @@ def grouped(who: Who) -> tuple[list[Name], list[Name]]:
         replace(client, inside=inside.get(client.value, ""), hint=hints.get(client.value, "")) for client in clients
     ]
 
-
-def _are_alike(clients: list[Name]) -> bool:
-    """Whether at least ten of them were refused about as often; the first was most often."""
-    return sum(ALIKE_PART * client.rank >= clients[0].rank for client in clients) >= ALIKE if clients else False
 
 
 def how_many(clients: Group, column: str, registers: str) -> HowMany:

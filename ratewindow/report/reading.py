@@ -1,16 +1,16 @@
 """A report read once: its sums, who was refused, what is unusual, who stands behind that, and whether others suffer."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
+from operator import attrgetter
 
 from django.db.models import Min
 
 from ratewindow.counting.sums import Known
 from ratewindow.models import OffenderStat
 from ratewindow.models.stats import Resolution
-from ratewindow.report.offenders import HowMany, Name, Offenders, offenders
+from ratewindow.report.offenders import HowMany, Offenders, offenders
 from ratewindow.report.report import DAY, MINUTE, Period, Report, Waiting, between, last, waiting
 from ratewindow.report.spells import NONE, Lately, Spell, spells, usual
 
@@ -69,13 +69,12 @@ def _behind(spell: Spell, found: Report, now: datetime) -> Behind:
 
 def behind(spell: Spell, found: Offenders) -> Behind:
     """`found` is who the rule refused in the time of the spell."""
-    network, client = _first(found.networks, spell), _first(found.clients, spell)
-    top = network if _count(network, spell) > _count(client, spell) else client
-    total, count = getattr(found.total, spell.outcome), _count(top, spell)
-    if top is None or count * LEAST_PART < total:
-        return Behind("", getattr(found, spell.outcome))
-    exact = not getattr(found.bound, spell.outcome)
-    return Behind(top.value, top.clients, count, total, exact, found.total.met - count)
+    count_of = attrgetter(spell.outcome)
+    top = max((*found.clients, *found.networks), key=count_of, default=None)
+    if top is None or LEAST_PART * count_of(top) < count_of(found.total):
+        return Behind("", count_of(found))
+    count, exact = count_of(top), not count_of(found.bound)
+    return Behind(top.value, top.clients, count, count_of(found.total), exact, found.total.met - count)
 
 
 def _with_known(behind: Behind, spell: Spell, known: Waiting) -> Behind:
@@ -90,10 +89,3 @@ def _with_known(behind: Behind, spell: Spell, known: Waiting) -> Behind:
     first = days.aggregate(first=Min("start"))["first"]
     return replace(behind, known=reduce(Known.plus, of_client, Known()), first_refused=first)
 
-
-def _first(names: Iterable[Name], spell: Spell) -> Name | None:
-    return max(names, key=lambda name: _count(name, spell), default=None)
-
-
-def _count(name: Name | None, spell: Spell) -> int:
-    return getattr(name, spell.outcome) if name else 0

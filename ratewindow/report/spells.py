@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
-from itertools import chain, takewhile
+from itertools import chain, pairwise, takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -55,8 +55,6 @@ def _usually(before: Report | None, rule: str, outcome: str, length: timedelta) 
     return count * (length / (before.period.end - before.period.start))
 
 
-NO_ONE = HowMany(0)
-
 
 @dataclass(frozen=True)
 class Spell:
@@ -73,7 +71,7 @@ class Spell:
     met: int = 0  # requests that matched the rule meanwhile
     met_before: float = 0.0  # and in a time of this length before it
     share: float = 0.0  # of the requests that matched it in its full steps
-    visitors: HowMany = NO_ONE  # that it refused in its last minutes
+    visitors: HowMany = HowMany(0)  # that it refused in its last minutes
     alone: int = 0  # how many of these no other rule refused, about
     count_last: int = 0  # of its last minutes
     everybody: "Everybody | None" = None  # if it refuses nearly everybody
@@ -108,8 +106,7 @@ def spells(found: Report, before: Report | None, now: datetime, lately: Lately =
         for outcome in REFUSING
         if getattr(sums, outcome) >= FEW
     )
-    found_spells = [_with_visitors(spell, found.known, lately, now) for spell in latest if spell is not None]
-    return sorted(found_spells, key=_gravity)
+    return sorted((_with_visitors(spell, found.known, lately, now) for spell in latest if spell is not None), key=_gravity)
 
 
 def _gravity(spell: Spell) -> tuple[Any, ...]:
@@ -126,7 +123,8 @@ def _latest(rule: str, outcome: str, found: Report, before: Report | None, now: 
     high = [number for number, count in enumerate(counts) if count >= level]
     if not high:
         return None
-    begin, stop = _begin_of_last_run(high), high[-1] + 1
+    begin = max((later for earlier, later in pairwise(high) if later - earlier > MOST_GAP + 1), default=high[0])
+    stop = high[-1] + 1
     end = starts[stop]
     is_over = outcome == REFUSED and _has_ended(rule, lately)
 
@@ -211,17 +209,8 @@ def _is_of_one(who: Who) -> bool:
 def _edit_before(spell: Spell) -> Edited | None:
     """The edit of its rule by which it began."""
     since = spell.start - NEAR
-    edits = (edit for room in rooms.installed() if (edit := room.first_edit(spell.rule, since)) is not None)
-    moved = RateRule.objects.filter(name=spell.rule, mode_since__gte=since).values_list("mode_since", flat=True).first()
-    edit = next(edits, None) or (Edited(moved) if moved else None)
+    moved = RateRule.objects.filter(name=spell.rule, mode_since__gte=since).values_list("mode_since", flat=True)
+    edits = chain((room.first_edit(spell.rule, since) for room in rooms.installed()), map(Edited, moved))
+    edit = next(filter(None, edits), None)
     return edit if edit is not None and edit.at <= spell.start + MINUTE else None
 
-
-def _begin_of_last_run(high: list[int]) -> int:
-    """Of the numbers of high steps, over gaps of at most MOST_GAP."""
-    first = high[-1]
-    for number in reversed(high):
-        if first - number > MOST_GAP + 1:
-            break
-        first = number
-    return first

@@ -26,8 +26,7 @@ def table(report: Report) -> list[tuple[str, list[str]]]:
 def span(report: Report) -> str:
     """Start, end and time zone of a report, as text."""
     start, end = (long_label(report.period, moment) for moment in (report.period.start, report.period.end))
-    values = {"start": start, "end": end, "zone": report.period.zone}
-    return gettext("%(start)s to %(end)s, %(zone)s") % values
+    return gettext("%(start)s to %(end)s, %(zone)s") % {"start": start, "end": end, "zone": report.period.zone}
 
 
 def chart_data(report: Report) -> dict[str, Any]:
@@ -146,10 +145,13 @@ def _quiet(report: Report, is_usual: bool) -> str:
     text = _counts(report)
     name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)
     if is_large(sums.would_refuse, sums.met):
-        share = percent(sums.would_refuse, sums.met)
-        values = {"rule": name, "part": number(sums.would_refuse), "met": number(sums.met), "share": share}
-        would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).")
-        return f"{text} {would % values}"
+        would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).") % {
+            "rule": name,
+            "part": number(sums.would_refuse),
+            "met": number(sums.met),
+            "share": percent(sums.would_refuse, sums.met),
+        }
+        return f"{text} {would}"
     return f"{gettext('All quiet.')} {text}" if is_usual and total.refused <= SHARE * total.met else text
 
 
@@ -166,13 +168,12 @@ def about(behind: Behind, spell: Spell) -> str:
     if known is None:
         return ""
     answers = gettext("Of %(answers)s requests that passed since then %(succeeded)s succeeded.")
-    first = gettext("Refused first on %s.") % date_format(behind.first_refused) if behind.first_refused else ""
     a_minute = round((behind.count + known.answers) / max(1, (spell.end - spell.start) / MINUTE))
     parts = [
         gettext("It sends about %s requests a minute.") % number(a_minute) if spell.ongoing else "",
         gettext("Signed in.") if known.is_user else gettext("Not known to be signed in."),
         gettext("User agent: %s.") % known.agent if known.agent else "",
-        first,
+        gettext("Refused first on %s.") % date_format(behind.first_refused) if behind.first_refused else "",
         answers % {"succeeded": number(known.succeeded), "answers": number(known.answers)} if known.answers else "",
     ]
     return " ".join(filter(None, parts))
