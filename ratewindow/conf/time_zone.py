@@ -27,3 +27,8 @@ def in_short(moment: datetime) -> str:
     """``14:20`` if it is today, else ``2026-11-23 14:20``, in the current time zone."""
     at = local(moment)
     return f"{at:%H:%M}" if at.date() == local(now()).date() else f"{at:%Y-%m-%d %H:%M}"
+
+
+def to_second(moment: datetime) -> str:
+    """``2026-11-23 14:20:05 CET``, in the current time zone."""
+    return f"{local(moment):%Y-%m-%d %H:%M:%S %Z}"

@@ -133,7 +133,6 @@ def grouped(who: Who) -> tuple[list[Name], list[Name]]:
     ]
 
 
-
 def how_many(clients: Group, column: str, registers: str) -> HowMany:
     """How many visitors have any of that number; all of them are listed unless something was dropped."""
     listed = len({visitor(name, "") for name, counted in clients.named.items() if getattr(counted, column)})

@@ -88,4 +88,3 @@ def _with_known(behind: Behind, spell: Spell, known: Waiting) -> Behind:
     )
     first = days.aggregate(first=Min("start"))["first"]
     return replace(behind, known=reduce(Known.plus, of_client, Known()), first_refused=first)
-

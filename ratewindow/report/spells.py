@@ -55,6 +55,8 @@ def _usually(before: Report | None, rule: str, outcome: str, length: timedelta) 
     return count * (length / (before.period.end - before.period.start))
 
 
+NO_ONE = HowMany(0)
+
 
 @dataclass(frozen=True)
 class Spell:
@@ -71,7 +73,7 @@ class Spell:
     met: int = 0  # requests that matched the rule meanwhile
     met_before: float = 0.0  # and in a time of this length before it
     share: float = 0.0  # of the requests that matched it in its full steps
-    visitors: HowMany = HowMany(0)  # that it refused in its last minutes
+    visitors: HowMany = NO_ONE  # that it refused in its last minutes
     alone: int = 0  # how many of these no other rule refused, about
     count_last: int = 0  # of its last minutes
     everybody: "Everybody | None" = None  # if it refuses nearly everybody
@@ -213,4 +215,3 @@ def _edit_before(spell: Spell) -> Edited | None:
     edits = chain((room.first_edit(spell.rule, since) for room in rooms.installed()), map(Edited, moved))
     edit = next(filter(None, edits), None)
     return edit if edit is not None and edit.at <= spell.start + MINUTE else None
-

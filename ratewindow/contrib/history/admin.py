@@ -77,14 +77,10 @@ class EditAdmin(RecordedAdmin):
         kinds = viewable(request)
         return bool(kinds) if obj is None else obj.kind in kinds
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Edit]:
         return super().get_queryset(request).filter(kind__in=viewable(request))
@@ -265,13 +261,13 @@ _VERBS = {Edit.Action.ADDED: "add", Edit.Action.CHANGED: "change", Edit.Action.D
 def viewable(request: HttpRequest) -> list[str]:
     """The kinds of edits that a user may see: those of what the user may see."""
     has_perm = request.user.has_perm
-    rules = any(has_perm(f"ratewindow.{verb}_raterule") for verb in ("view", "change"))
-    switch = any(has_perm(f"ratewindow.{name}") for name in ("switch_limits", "view_throttlestat"))
-    return [
-        *([Edit.Kind.RULE] if rules else []),
-        *([Edit.Kind.OVERRIDE, Edit.Kind.RELEASE] if may_view_overrides(request) else []),
-        *([Edit.Kind.SWITCH] if switch else []),
-    ]
+    may_view = {
+        Edit.Kind.RULE: has_perm("ratewindow.view_raterule") or has_perm("ratewindow.change_raterule"),
+        Edit.Kind.OVERRIDE: may_view_overrides(request),
+        Edit.Kind.RELEASE: may_view_overrides(request),
+        Edit.Kind.SWITCH: has_perm("ratewindow.switch_limits") or has_perm("ratewindow.view_throttlestat"),
+    }
+    return [kind for kind, may in may_view.items() if may]
 
 
 def forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, change: Edit) -> Iterator[str]:

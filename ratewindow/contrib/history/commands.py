@@ -10,7 +10,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
-from ratewindow.conf import time_zone
 from ratewindow.contrib.history import files, values
 from ratewindow.contrib.history.models import Edit
 from ratewindow.contrib.history.values import ChangedMeanwhile, InvalidValues
@@ -36,11 +35,10 @@ def _history(options: dict[str, Any], stdout: Any) -> None:
 
 def _in_text(edit: Edit) -> str:
     """A line of who and when, then a line for each field."""
-    when = f"{time_zone.local(edit.at):%Y-%m-%d %H:%M:%S %Z}"
     by = f", by {edit.by}" if edit.by else ""
     reason = f": {edit.reason}" if edit.reason else ""
     entry = Entry.of(edit)
-    head = f"{edit.pk}  {when}  {entry.title} {edit.action}{by} ({edit.way}){reason}"
+    head = f"{edit.pk}  {entry.clock}  {entry.title} {edit.action}{by} ({edit.way}){reason}"
     return "\n".join([" ".join(head.splitlines()), *entry.text_lines])
 
 
@@ -50,10 +48,7 @@ def _restore(options: dict[str, Any], stdout: Any) -> None:
         if change is None:
             stdout.write("Nothing to restore: it is so already.")
             return
-        _show([change], stdout)
-        if not options["yes"]:
-            raise CommandError("Nothing was changed. To restore this, add --yes.")
-        values.apply([change])
+        _make([change], "restore this", options, stdout)
     stdout.write(f"Restored: {_counted([change])}.")
 
 
@@ -98,10 +93,7 @@ def _import(options: dict[str, Any], stdout: Any) -> None:
         if not changes:
             stdout.write(f"Nothing to change: the site has everything that {name} has.")
             return
-        _show(changes, stdout)
-        if not options["yes"]:
-            raise CommandError("Nothing was changed. To make these changes, add --yes.")
-        values.apply(changes)
+        _make(changes, "make these changes", options, stdout)
     stdout.write(f"Imported {name}: {_counted(changes)}.")
 
 
@@ -137,6 +129,13 @@ def _read(name: str) -> list[Any]:
         return files.read(sys.stdin.buffer.read() if name == STANDARD else Path(name).read_bytes())
     except OSError as error:
         raise CommandError(f"{name} cannot be read: {error.strerror or error}", returncode=BAD_FILE) from None
+
+
+def _make(changes: Sequence[Edit], what: str, options: dict[str, Any], stdout: Any) -> None:
+    _show(changes, stdout)
+    if not options["yes"]:
+        raise CommandError(f"Nothing was changed. To {what}, add --yes.")
+    values.apply(changes)
 
 
 def _show(changes: Sequence[Edit], stdout: Any) -> None:

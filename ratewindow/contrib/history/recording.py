@@ -128,8 +128,7 @@ _OF_CLIENTS = (Edit.Kind.OVERRIDE, Edit.Kind.RELEASE)
 
 def clean(dry_run: bool) -> str:
     """Delete edits of clients that are older than any statistics, ``RETENTION["day"]``; those of rules stay."""
-    oldest = time_zone.now() - conf.current().retention["day"]
-    old = Edit.objects.filter(kind__in=_OF_CLIENTS, at__lt=oldest)
+    old = Edit.objects.filter(kind__in=_OF_CLIENTS, at__lt=time_zone.now() - conf.current().retention["day"])
     number = old.count() if dry_run else old.delete()[0]
     edits = "edit of a block, exemption or release" if number == 1 else "edits of blocks, exemptions and releases"
     return f"{number} old {edits} {'would be deleted' if dry_run else 'deleted'}"

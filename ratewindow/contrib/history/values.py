@@ -29,6 +29,7 @@ MODELS: dict[str, type[models.Model]] = {
     Edit.Kind.OVERRIDE: Override,
     Edit.Kind.SWITCH: LimitSwitch,
 }
+_SUBJECTS: dict[str, str] = {Edit.Kind.RULE: "name", Edit.Kind.OVERRIDE: "pk"}  # the column that an edit names the row by
 _ALWAYS = {  # written also if they have their default: without them a reader would have to guess
     RateRule: ("name", "mode", "applies_to", "key"),
     RuleWindow: ("limit", "period", "algorithm"),
@@ -58,15 +59,16 @@ def database() -> str:
 
 def read(kind: str, subject: str, using: str, lock: bool = False) -> Values | None:
     """The values of a subject in the database; None if it is not there. `lock` makes concurrent edits of it wait."""
+    return _values_of(kind, _row(kind, subject, using, lock))
+
+
+def _row(kind: str, subject: str, using: str, lock: bool) -> Any:
     rows: models.QuerySet[Any] = MODELS[kind]._base_manager.using(using)
-    match kind:
-        case Edit.Kind.RULE:
-            rows = rows.filter(name=subject)
-        case Edit.Kind.OVERRIDE:
-            rows = rows.filter(pk=subject)
-        case _:
-            rows = rows.order_by("-changed_at")
-    row: Any = (rows.select_for_update() if lock else rows).first()
+    rows = rows.filter(**{_SUBJECTS[kind]: subject}) if kind in _SUBJECTS else rows.order_by("-changed_at")
+    return (rows.select_for_update() if lock else rows).first()
+
+
+def _values_of(kind: str, row: Any) -> Values | None:
     if row is None:
         return of_row(LimitSwitch()) if kind == Edit.Kind.SWITCH else None  # limits are on until somebody switches them off
     return of_rule(row) if kind == Edit.Kind.RULE else of_row(row)
@@ -168,18 +170,18 @@ def apply(changes: Sequence[Edit]) -> None:
     try:
         with transaction.atomic(using=database()):
             for change in sorted(changes, key=lambda each: each.after is not None):  # what is deleted leaves its room
-                if read(change.kind, change.subject, database(), lock=True) != change.before:
+                row = _row(change.kind, change.subject, database(), lock=True)
+                if _values_of(change.kind, row) != change.before:
                     raise ChangedMeanwhile
-                _WRITE[change.kind](change.subject, change.after)
+                if change.after is None:
+                    row.delete()
+                else:
+                    _WRITE[change.kind](row, change.subject, change.after)
     except IntegrityError:  # somebody has added the same rule
         raise ChangedMeanwhile from None
 
 
-def _write_rule(name: str, wanted: Values | None) -> None:
-    row = RateRule.objects.using(database()).filter(name=name).first()
-    if wanted is None:
-        row.delete()  # type: ignore[union-attr]
-        return
+def _write_rule(row: RateRule | None, name: str, wanted: Values) -> None:
     rule, windows = rule_of(wanted, name, row)
     try:
         rule.validate_unique()  # a regular expression needs room beside those of other rules
@@ -192,12 +194,8 @@ def _write_rule(name: str, wanted: Values | None) -> None:
         window.save(using=database())
 
 
-def _write_override(pk: str, wanted: Values | None) -> None:
+def _write_override(row: Override | None, pk: str, wanted: Values) -> None:
     """One that was deleted gets its primary key again, so that its history continues."""
-    row = Override.objects.get_queryset().using(database()).filter(pk=pk).first()
-    if wanted is None:
-        row.delete()  # type: ignore[union-attr]
-        return
     author = origin.current()
     override = row or Override(pk=int(pk), source=author.way, created_by_id=author.user_pk)
     override._state.adding = False  # only of a new one an end that has passed is an error
@@ -206,7 +204,7 @@ def _write_override(pk: str, wanted: Values | None) -> None:
     override.save(using=database(), force_insert=row is None)
 
 
-def _turn_switch(subject: str, wanted: Values | None) -> None:
+def _turn_switch(row: object, subject: str, wanted: Values) -> None:
     switch = LimitSwitch()
     if problems := [*fill(switch, wanted)]:
         raise InvalidValues(problems)
@@ -215,7 +213,7 @@ def _turn_switch(subject: str, wanted: Values | None) -> None:
     transaction.on_commit(turn, using=database())
 
 
-_WRITE: dict[str, Callable[[str, Values | None], None]] = {
+_WRITE: dict[str, Callable[[Any, str, Values], None]] = {
     Edit.Kind.RULE: _write_rule,
     Edit.Kind.OVERRIDE: _write_override,
     Edit.Kind.SWITCH: _turn_switch,

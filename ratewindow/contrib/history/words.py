@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from django.db import models
 from django.http import HttpRequest
-from django.utils.formats import date_format
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import reverse
@@ -64,7 +63,7 @@ class Entry:
 
     @property
     def clock(self) -> str:
-        return clock(self.edit.at)
+        return time_zone.to_second(self.edit.at)
 
     @property
     def ago(self) -> str:
@@ -153,10 +152,5 @@ def _value(named: Whom, field: Any, value: Any) -> str:
     if isinstance(value, bool):
         return gettext("Yes") if value else gettext("No")
     if isinstance(field, MomentField):
-        return clock(datetime.fromisoformat(value))
+        return time_zone.to_second(datetime.fromisoformat(value))
     return str(dict(field.flatchoices).get(value, value))
-
-
-def clock(moment: datetime) -> str:
-    """A time to the second, in the time zone of the user."""
-    return f"{date_format(time_zone.local(moment), 'Y-m-d H:i:s')} {time_zone.local(moment):%Z}"
