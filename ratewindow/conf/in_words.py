@@ -20,6 +20,11 @@ def number(value: int) -> str:
     return number_format(value, use_l10n=True, force_grouping=True)
 
 
+def filled(text: str, **values: int | str) -> str:
+    """The text with these values, the numbers as people write them."""
+    return text % {name: number(value) if isinstance(value, int) else value for name, value in values.items()}
+
+
 def percent(part: int, whole: int) -> str:
     """``"38 %"``, ``"0.4 %"``; never zero if `part` is not."""
     return gettext("%s %%") % _percentage(part, whole)

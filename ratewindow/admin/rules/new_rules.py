@@ -31,10 +31,14 @@ _LIMIT_FIELDS = ("limit", "period", "algorithm", "buckets", "burst", "aligned_to
 def add_url(fields: Mapping[str, Any], windows: Iterable[Window]) -> str:
     """The address of the form of a new rule that begins with these."""
     values = {name: to_text(value) for name, value in fields.items() if value}
-    for number, window in enumerate(windows):
-        limit = {"limit": window.limit, "period": format_duration(window.period_ms), **said(window)}
-        values |= {f"windows-{number}-{name}": to_text(value) for name, value in limit.items() if value not in (None, "")}
-    return f"{reverse('admin:ratewindow_raterule_add')}?{urlencode(values)}"
+    return f"{reverse('admin:ratewindow_raterule_add')}?{urlencode({**values, **limit_values(windows)})}"
+
+
+def limit_values(windows: Iterable[Window]) -> dict[str, str]:
+    """The values of the form's rows of limits, by their names in the form."""
+    rows = [{"limit": each.limit, "period": format_duration(each.period_ms), **said(each)} for each in windows]
+    values = ((f"windows-{number}-{name}", value) for number, row in enumerate(rows) for name, value in row.items())
+    return {name: to_text(value) for name, value in values if value not in (None, "")}
 
 
 def limits(request: HttpRequest) -> list[dict[str, str]]:

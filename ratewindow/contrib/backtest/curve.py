@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from django.utils.translation import gettext, ngettext
 
-from ratewindow.conf.in_words import duration, number
+from ratewindow.conf.in_words import duration, filled
 from ratewindow.contrib.backtest.clients import ClientPeak, refused
 from ratewindow.limiter.durations import UNITS_MS
 from ratewindow.limiter.types import Window
@@ -157,24 +157,34 @@ def _within(low: int, high: int) -> int:
 
 
 def _why_in_gap(limit: int, period_ms: int, gap: Gap, caught: int, innocent: int) -> str:
-    message = ngettext(
-        "%(limit)s in %(period)s lies in a gap: %(caught)s client takes %(above)s or more, %(innocent)s of these likely "
-        "innocent, and all others take at most %(below)s.",
-        "%(limit)s in %(period)s lies in a gap: %(caught)s clients take %(above)s or more, %(innocent)s of these likely "
-        "innocent, and all others take at most %(below)s.",
-        caught,
+    return filled(
+        ngettext(
+            "%(limit)s in %(period)s lies in a gap: %(caught)s client takes %(above)s or more, %(innocent)s of these likely "
+            "innocent, and all others take at most %(below)s.",
+            "%(limit)s in %(period)s lies in a gap: %(caught)s clients take %(above)s or more, %(innocent)s of these likely "
+            "innocent, and all others take at most %(below)s.",
+            caught,
+        ),
+        limit=limit,
+        period=duration(period_ms),
+        caught=caught,
+        innocent=innocent,
+        below=gap[0],
+        above=gap[1],
     )
-    numbers = {"limit": limit, "caught": caught, "innocent": innocent, "below": gap[0], "above": gap[1]}
-    return message % {"period": duration(period_ms), **{name: number(value) for name, value in numbers.items()}}
 
 
 def _why_with_headroom(limit: int, period_ms: int, ordinary: int, innocent: int) -> str:
-    message = gettext(
-        "No client stands apart, so %(limit)s in %(period)s is what the busiest of the likely innocent take, %(ordinary)s, with "
-        "headroom; it catches %(innocent)s of them."
+    return filled(
+        gettext(
+            "No client stands apart, so %(limit)s in %(period)s is what the busiest of the likely innocent take, %(ordinary)s, with "
+            "headroom; it catches %(innocent)s of them."
+        ),
+        limit=limit,
+        period=duration(period_ms),
+        ordinary=ordinary,
+        innocent=innocent,
     )
-    numbers = {"limit": limit, "ordinary": ordinary, "innocent": innocent}
-    return message % {"period": duration(period_ms), **{name: number(value) for name, value in numbers.items()}}
 
 
 def _why_none(period_ms: int, span_ms: int, clients: int, innocent: int, whole_seconds: bool) -> str:
@@ -183,9 +193,13 @@ def _why_none(period_ms: int, span_ms: int, clients: int, innocent: int, whole_s
     is_fine = not whole_seconds or period_ms >= UNITS_MS["s"]
     if is_long and is_fine and clients >= LEAST_CLIENTS and innocent >= LEAST_INNOCENT:
         return ""
-    message = gettext(
-        "To suggest a limit for %(period)s takes a log of at least %(least)s, with times as fine, of %(clients)s clients "
-        "or more, %(innocent)s of them likely innocent: who got only successful answers (2xx or 3xx), or were signed in."
+    return filled(
+        gettext(
+            "To suggest a limit for %(period)s takes a log of at least %(least)s, with times as fine, of %(clients)s clients "
+            "or more, %(innocent)s of them likely innocent: who got only successful answers (2xx or 3xx), or were signed in."
+        ),
+        period=duration(period_ms),
+        least=duration(max(UNITS_MS["d"], 2 * period_ms)),
+        clients=LEAST_CLIENTS,
+        innocent=LEAST_INNOCENT,
     )
-    values = {"clients": number(LEAST_CLIENTS), "innocent": number(LEAST_INNOCENT)}
-    return message % {"period": duration(period_ms), "least": duration(max(UNITS_MS["d"], 2 * period_ms)), **values}

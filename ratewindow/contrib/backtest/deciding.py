@@ -26,8 +26,7 @@ from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
 ALWAYS = frozenset(("ip", "global", "method"))
-BY_USER = frozenset(("user", "user_or_ip"))
-IN_LOGS = ALWAYS | BY_USER | {"route", "path"}
+IN_LOGS = ALWAYS | {"user", "user_or_ip", "route", "path"}
 NAMED_IN_LOGS = frozenset(("header", "cookie", "query"))
 
 

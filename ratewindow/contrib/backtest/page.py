@@ -18,18 +18,17 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from ratewindow.admin.base import edits_no_rule, page_context, reverse
 from ratewindow.admin.rights import display, may_see
+from ratewindow.admin.rules.new_rules import limit_values
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import as_sentence, duration, listed, number, percent, translated
+from ratewindow.conf.in_words import as_sentence, duration, filled, listed, number, percent, translated
 from ratewindow.contrib.backtest.curve import Curve, Point
 from ratewindow.contrib.backtest.logs.log import Log, Most, open_logs
 from ratewindow.contrib.backtest.result import Bounds, Busy, Numbers, OfPeriod, Result, Seen
 from ratewindow.contrib.backtest.run import Plan, backtest, of_rates, of_rule
-from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.problem import Problem
 from ratewindow.models import RateRule
 from ratewindow.rooms import Link
 from ratewindow.rules import code_rates
-from ratewindow.rules.rate_options import said
 from ratewindow.rules.rule import Rule, check_pattern
 
 COMMAND = "manage.py ratewindow backtest"
@@ -84,7 +83,7 @@ class BacktestForm(forms.Form):
         log = self.cleaned_data["log"]
         if log.size > MOST_BYTES:
             text = gettext("At most %(most)s MB can be sent here. Use %(command)s %(log)s instead.")
-            raise forms.ValidationError(text % {"most": number(MOST_BYTES // MB), "command": COMMAND, "log": log.name})
+            raise forms.ValidationError(filled(text, most=MOST_BYTES // MB, command=COMMAND, log=log.name))
         return log
 
     def clean(self) -> dict[str, Any]:
@@ -162,13 +161,10 @@ def _use(model_admin: Any, request: HttpRequest, rule: Rule, name: str, result: 
         }
         for place, window in enumerate(rule.windows)
     ]
-    hidden: dict[str, Any] = {}
+    hidden = {name: value for name, value in limit_values(rule.windows).items() if not name.endswith("-limit")}
     if row is None:
         methods = ",".join(sorted(rule.methods))
-        hidden = {"name": name, "key": rule.key, "applies_to": rule.applies_to, "pattern": rule.pattern, "methods": methods}
-    for place, window in enumerate(rule.windows):
-        options = {"period": format_duration(window.period_ms), **said(window)}
-        hidden |= {f"windows-{place}-{option}": value for option, value in options.items() if value not in (None, "")}
+        hidden |= {"name": name, "key": rule.key, "applies_to": rule.applies_to, "pattern": rule.pattern, "methods": methods}
     url = reverse("admin:ratewindow_raterule_add") if row is None else reverse("admin:ratewindow_raterule_change", args=[row.pk])
     return {"url": url, "rule": row, "limits": limits, "hidden": hidden}
 
@@ -192,7 +188,7 @@ def of_result(result: Result, name: str) -> Mapping[str, Any]:
         "sentence": str(result.reason or _refusals(result.total)),
         "is_loud": bool(result.total.refused.most),
         "about": _about(log, result.seen),
-        "unreadable": unreadable % {"count": number(log.unreadable)} if log.unreadable else "",
+        "unreadable": filled(unreadable, count=log.unreadable) if log.unreadable else "",
         "examples": [_text(translated(example)) for example in log.examples],
         "notes": [_text(str(note)) for note in result.notes],
     }
@@ -203,43 +199,45 @@ def _refusals(found: Numbers) -> str:
     if not found.requests:
         return gettext("It matches none of the requests.")
     if not found.refused.most:
-        message = ngettext(
-            "It would have refused nothing: it matches %(requests)s request, of %(clients)s clients.",
-            "It would have refused nothing: it matches %(requests)s requests, of %(clients)s clients.",
-            found.requests,
+        return filled(
+            ngettext(
+                "It would have refused nothing: it matches %(requests)s request, of %(clients)s clients.",
+                "It would have refused nothing: it matches %(requests)s requests, of %(clients)s clients.",
+                found.requests,
+            ),
+            requests=found.requests,
+            clients=found.clients,
         )
-        return message % {"requests": number(found.requests), "clients": number(found.clients)}
-    message = ngettext(
-        "It would have refused %(refused)s of the %(requests)s requests that it matches (%(share)s), of %(clients)s client.",
-        "It would have refused %(refused)s of the %(requests)s requests that it matches (%(share)s), of %(clients)s clients.",
-        found.clients_refused.most,
+    return filled(
+        ngettext(
+            "It would have refused %(refused)s of the %(requests)s requests that it matches (%(share)s), of %(clients)s client.",
+            "It would have refused %(refused)s of the %(requests)s requests that it matches (%(share)s), of %(clients)s clients.",
+            found.clients_refused.most,
+        ),
+        refused=_said(found.refused),
+        requests=found.requests,
+        share=percent(found.refused.most, found.requests),
+        clients=_said(found.clients_refused),
     )
-    values = {"refused": _said(found.refused), "clients": _said(found.clients_refused)}
-    return message % {**values, "requests": number(found.requests), "share": percent(found.refused.most, found.requests)}
 
 
 def _said(bounds: Bounds) -> str:
     """``4,211``, or ``between 4,180 and 4,211``."""
     if not bounds.is_open:
         return number(bounds.least)
-    return gettext("between %(least)s and %(most)s") % {"least": number(bounds.least), "most": number(bounds.most)}
+    return filled(gettext("between %(least)s and %(most)s"), least=bounds.least, most=bounds.most)
 
 
 def _about(log: Log, seen: Seen) -> str:
     if not seen.requests:
         return gettext("The log has no requests.")
-    values = {
-        "requests": number(seen.requests),
-        "format": log.format,
-        "from": _local_time(seen.first_s),
-        "to": _local_time(seen.last_s),
-    }
     message = ngettext(
         "The log has %(requests)s request, from %(from)s to %(to)s, in the format %(format)s.",
         "The log has %(requests)s requests, from %(from)s to %(to)s, in the format %(format)s.",
         seen.requests,
     )
-    return message % values
+    times = {"from": _local_time(seen.first_s), "to": _local_time(seen.last_s)}  # `from` is a word of Python
+    return filled(message, requests=seen.requests, format=log.format, **times)
 
 
 def _local_time(moment_s: float) -> str:
@@ -263,16 +261,19 @@ def of_period(request: HttpRequest, period: OfPeriod) -> dict[str, Any]:
     special = ((now, words["now"]), (suggested, words["suggested"]))
     marks = {limit: listed(word for each, word in special if each == limit) for limit, _word in special}
     limits = [point.limit for point in curve.points]
-    about = ngettext(
-        "%(clients)s client, %(innocent)s of them likely innocent, with %(requests)s requests.",
-        "%(clients)s clients, %(innocent)s of them likely innocent, with %(requests)s requests.",
-        curve.clients,
-    )
-    numbers = {"clients": number(curve.clients), "innocent": number(curve.innocent), "requests": number(curve.requests)}
     return {
         "id": id_of(curve.period_ms),
         "heading": gettext("Limits for %(period)s") % {"period": duration(curve.period_ms)},
-        "about": about % numbers,
+        "about": filled(
+            ngettext(
+                "%(clients)s client, %(innocent)s of them likely innocent, with %(requests)s requests.",
+                "%(clients)s clients, %(innocent)s of them likely innocent, with %(requests)s requests.",
+                curve.clients,
+            ),
+            clients=curve.clients,
+            innocent=curve.innocent,
+            requests=curve.requests,
+        ),
         "suggestion": period.suggestion,
         "rows": [
             {
@@ -304,17 +305,17 @@ def of_period(request: HttpRequest, period: OfPeriod) -> dict[str, Any]:
 
 
 def _said_of(curve: Curve, point: Point) -> str:
-    message = ngettext(
-        "%(limit)s in %(period)s: %(caught)s client is caught, %(innocent)s of them likely innocent",
-        "%(limit)s in %(period)s: %(caught)s clients are caught, %(innocent)s of them likely innocent",
-        point.caught,
+    return filled(
+        ngettext(
+            "%(limit)s in %(period)s: %(caught)s client is caught, %(innocent)s of them likely innocent",
+            "%(limit)s in %(period)s: %(caught)s clients are caught, %(innocent)s of them likely innocent",
+            point.caught,
+        ),
+        limit=point.limit,
+        period=duration(curve.period_ms),
+        caught=point.caught,
+        innocent=point.innocent,
     )
-    return message % {
-        "limit": number(point.limit),
-        "period": duration(curve.period_ms),
-        "caught": number(point.caught),
-        "innocent": number(point.innocent),
-    }
 
 
 def _who(request: HttpRequest, each: Busy) -> dict[str, Any]:

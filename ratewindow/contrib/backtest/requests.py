@@ -46,10 +46,9 @@ class Place(WSGIRequest):
 
 
 class Places:
-    """Makes the requests. `has_users`: somebody will ask who was signed in."""
+    """Makes the requests."""
 
-    def __init__(self, has_users: bool) -> None:
-        self._has_users = has_users
+    def __init__(self) -> None:
         self._places: dict[tuple[str, str], Place] = {}
         self._anonymous: Any = users.anonymous()
         self._user: Callable[[str], Any] = cache(_signed_in)
@@ -71,7 +70,7 @@ class Places:
         }
         for name in ("GET", "COOKIES", "headers"):
             vars(place).pop(name, None)
-        place.user = self._user(entry.user) if entry.user and self._has_users else self._anonymous
+        place.user = self._user(entry.user) if entry.user else self._anonymous
         return place
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -111,11 +111,6 @@ class Numbers:
     refused: Bounds
     would_refuse: Bounds
     clients_refused: Bounds  # or would be
-
-    @property
-    def unknown(self) -> "Numbers":
-        """The same requests, of which nobody knows how many were refused."""
-        return replace(self, refused=Bounds(0, self.requests), would_refuse=Bounds(0, 0), clients_refused=Bounds(0, self.clients))
 
 
 class Tally:

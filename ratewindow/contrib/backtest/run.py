@@ -16,10 +16,10 @@ from django.http import HttpRequest
 from ratewindow.conf import site_functions
 from ratewindow.contrib.backtest.clients import Clients
 from ratewindow.contrib.backtest.curve import curve_of, suggest
-from ratewindow.contrib.backtest.deciding import BY_USER, Asking, Course, Decidable, Stage, parts_of, refusals
+from ratewindow.contrib.backtest.deciding import Asking, Course, Decidable, Stage, refusals
 from ratewindow.contrib.backtest.logs.log import Log
 from ratewindow.contrib.backtest.requests import Moment, Moments, Place, Places
-from ratewindow.contrib.backtest.result import Busy, Caught, Note, OfPeriod, OfRule, Result, Seen, Tally
+from ratewindow.contrib.backtest.result import Bounds, Busy, Caught, Note, Numbers, OfPeriod, OfRule, Result, Seen, Tally
 from ratewindow.identity import ip, recipe
 from ratewindow.identity.request_attributes import user_or_ip
 from ratewindow.limiter.problem import Problem
@@ -121,8 +121,7 @@ class _Backtest:
     def __init__(self, log: Log, plan: Plan) -> None:
         self._log, self._plan, self._rule = log, plan, plan.rule
         self._decidable = Decidable()
-        parts = {part for rule in plan.book.by_name.values() for part in parts_of(rule.key)}
-        self._places = Places(plan.is_site or not BY_USER.isdisjoint(parts))
+        self._places = Places()
         self._asking = Asking(plan.book, plan.doors, self._decidable)
         self._moments = Moments(log)
         courses = 2 if self._moments.whole_seconds else 1  # one for each of the times of a `Moment`
@@ -141,8 +140,11 @@ class _Backtest:
                 self._total.refuse(number, client, check.enforce, sum(refusals(check, times_ms)))
         total = self._total.numbers(self._clients.total, len(self._clients))
         if self._log.is_unordered:
-            values = {"count": f"{self._log.out_of_order:,}", "requests": f"{self._log.read:,}"}
-            return Result(self._log, self._seen, total.unknown, reason=Note("unordered", values))
+            reason = Note("unordered", {"count": f"{self._log.out_of_order:,}", "requests": f"{self._log.read:,}"})
+            nobody_knows = Numbers(
+                total.requests, total.clients, Bounds(0, total.requests), Bounds(0, 0), Bounds(0, total.clients)
+            )
+            return Result(self._log, self._seen, nobody_knows, reason=reason)
         return Result(
             self._log,
             self._seen,

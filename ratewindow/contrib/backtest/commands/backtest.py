@@ -102,7 +102,7 @@ def _about(log: Log, seen: Seen) -> str:
 
 
 def _time(at_s: float) -> str:
-    return f"{time_zone.local(datetime.fromtimestamp(at_s, UTC)):%Y-%m-%d %H:%M:%S %Z}"
+    return time_zone.to_second(datetime.fromtimestamp(at_s, UTC))
 
 
 def _said(bounds: Bounds) -> str:

@@ -133,10 +133,8 @@ class Log:
         """Raises LogError."""
         latest = -inf
         for entry in heapq.merge(*map(self._sorted, self._parts), key=AT_S):
-            if entry.at_s < latest:
-                self.out_of_order += 1
-            else:
-                latest = entry.at_s
+            self.out_of_order += entry.at_s < latest
+            latest = max(latest, entry.at_s)
             yield entry
         self._judge()
 
