@@ -98,8 +98,7 @@ class Counters:
         minute = int(self._clock_s()) // minutes.MINUTE_S
         with self._lock:
             sheet = self._sheets.get(minute) or self._open(minute)
-            line = sheet.lines.get(rule) or self._line(sheet, rule)
-            _count(line, cause)
+            _count(sheet.lines.get(rule) or self._line(sheet, rule), cause)
             sheet.changes += 1
 
     def flush(self) -> None:
@@ -150,8 +149,7 @@ class Counters:
     def since_start(self) -> dict[str, Sums]:
         """All that this process has counted, by rule, and of ALL."""
         with self._lock:
-            sheets = [sheet.sums().items() for sheet in self._sheets.values()]
-            return added(chain(self._gone.items(), *sheets))
+            return added(chain(self._gone.items(), *(sheet.sums().items() for sheet in self._sheets.values())))
 
     def causes(self) -> dict[str, int]:
         """How many requests this process has decided without the store, by cause."""

@@ -40,17 +40,16 @@ def send(
 ) -> None:
     """Set sums and who was refused, by minute and field, with what rooms keep of these: in one transaction, so that no key is
     without its expiry."""
+    hashes: dict[str, Mapping[str, Sums | Who]] = {state_keys.minute(minute): by_name for minute, by_name in fields.items()}
+    hashes |= {state_keys.minute_who(minute): by_name for minute, by_name in names.items()}
     client = process_clients.patient_client()
     additions = [addition(client, fields) for addition in also]
     with limited(process_clients.PATIENT_S), client.pipeline(transaction=True) as pipe:
         for add in additions:
             add(pipe)
-        for minute, by_name in fields.items():
-            pipe.hset(state_keys.minute(minute), mapping={name: value.to_text() for name, value in by_name.items()})
-            pipe.expire(state_keys.minute(minute), UNCOLLECTED_S)
-        for minute, who_by_name in names.items():
-            pipe.hset(state_keys.minute_who(minute), mapping={name: each.to_text() for name, each in who_by_name.items()})
-            pipe.expire(state_keys.minute_who(minute), UNCOLLECTED_S)
+        for key, by_name in hashes.items():
+            pipe.hset(key, mapping={name: value.to_text() for name, value in by_name.items()})
+            pipe.expire(key, UNCOLLECTED_S)
         # GT: a process whose clock is behind must not make a minute look older.
         pipe.zadd(state_keys.minutes(), {str(minute): now_s for minute in fields}, gt=True)
         pipe.expire(state_keys.minutes(), UNCOLLECTED_S)
