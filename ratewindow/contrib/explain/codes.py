@@ -171,7 +171,12 @@ def find(text: str, with_overrides: bool = True) -> Refused:
         raise Problem("Codes are looked up in Redis, which does not answer now.") from None
     shown = refused.shown(with_overrides) if refused is not None else None
     if shown is None:
-        raise Problem("No refusal with this code is known. {why}", why=why_unknown())
+        why = gettext(
+            "It may be mistyped, older than an hour, or one of too many; with memory:// each process knows its own alone."
+        )
+        if not conf.current().stats:
+            why = gettext("No codes are kept, since the setting STATS is off.")
+        raise Problem("No refusal with this code is known. {why}", why=why)
     return shown
 
 
@@ -187,17 +192,10 @@ def as_typed(text: str) -> str:
     return code if len(code) == LENGTH and set(code) <= set(LETTERS) else ""
 
 
-def why_unknown() -> str:
-    """Why a code may not be found."""
-    if not conf.current().stats:
-        return gettext("No codes are kept, since the setting STATS is off.")
-    return gettext("It may be mistyped, older than an hour, or one of too many; with memory:// each process knows its own alone.")
-
-
 def read(code: str) -> Refused | None:
     """What processes have sent of a code."""
-    sent = (_refused(code, text) for key in _keys() if (text := process_clients.patient_client().hget(key, code)))
-    return next(sent, None)
+    sent = (process_clients.patient_client().hget(key, code) for key in _keys())
+    return next((_refused(code, text) for text in sent if text), None)
 
 
 def _refused(code: str, text: bytes | str) -> Refused:

@@ -280,11 +280,9 @@ def _not_matching(book: Rulebook, matching: set[str], request: HttpRequest, door
     but_for_method = {rule.name for rule in by_path} | {door.name for door in doors if isinstance(door, ViewDoor)}
     has_middleware = any(isinstance(door, PathDoor) for door in doors)
     places = PLACES if has_middleware else {"named": PLACES["named"]}
-    targets = rooms.targets()
+    places = places | {name: target.elsewhere for name, target in rooms.targets().items()}
     for rule in others:
         reason = places.get(rule.applies_to, NO_MIDDLEWARE)
-        if target := targets.get(rule.applies_to):
-            reason = target.elsewhere
         if rule.mode == "off":
             reason = _("it is off")
         elif not rule.windows:

@@ -63,7 +63,7 @@ def _of_code(what: str) -> str:
     if what.isupper() and what.isalpha() and len(what) != codes.LENGTH:
         raise ValueError(f"{what} has no path: write for example explain {what} /login/ --ip 203.0.113.9")
     refused = codes.find(what)
-    at = time_zone.local(datetime.fromtimestamp(refused.at_s, UTC))
+    at = time_zone.to_second(datetime.fromtimestamp(refused.at_s, UTC))
     rows = [(by.rule, by.reason, by.window, in_words(by.identity)) for by in refused.by]
-    first = f"{refused.code}: refused at {at:%Y-%m-%d %H:%M:%S %Z}, on {refused.route or 'no request: code has asked'}"
+    first = f"{refused.code}: refused at {at}, on {refused.route or 'no request: code has asked'}"
     return f"{first}\n{table(('RULE', 'WHY', 'LIMIT', 'CLIENT'), rows)}"
