@@ -89,16 +89,13 @@ def off_message() -> str:
     return gettext("Limits are OFF %s. Nothing is refused or counted.") % switch.how()
 
 
-PERIOD = "15m"
-
-
 def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("ratewindow.view_throttlestat"):
         raise PermissionDenied
     status = overview.status()
     store = status["store"]
-    period = last(PERIOD, time_zone.now())
-    latency = percentiles(Report(period, waiting(ask_redis=store["reachable"])).tallies.latency)
+    lately = Report(last("15m", time_zone.now()), waiting(ask_redis=store["reachable"]))
+    latency = percentiles(lately.tallies.latency)
     context = {
         **page_context(model_admin, request, gettext("State")),
         "status": status,

@@ -25,7 +25,7 @@ from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.report.offenders import Name, Offenders
 from ratewindow.report.reading import Reading, read
-from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Period, Report, between, last
+from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Report, between, last
 from ratewindow.report.spells import WOULD_REFUSE
 from ratewindow.report.summary import about, chart_data, clients, figures, long_label, span, summary, table, who_was_refused
 from ratewindow.rules import code_rates
@@ -72,10 +72,6 @@ class ReportForm(forms.Form):
     def rule_name(self) -> str:
         return self._value("rule") or ""
 
-    def rules(self) -> str:
-        """The rule that was chosen, or all."""
-        return self.rule_name() or ("" if self._blocks else WITHOUT_BLOCKS)
-
     def query(self, **other: str) -> str:
         """The query string of this report, or of one that differs in these values; another period replaces the dates."""
         chosen = {name: self._value(name) for name in ("period", "rule", "start", "end")}
@@ -87,18 +83,18 @@ class ReportForm(forms.Form):
             texts |= {"start": "", "end": ""}
         return urlencode({name: value for name, value in {**texts, **other}.items() if value})
 
-    def to_period(self, now: datetime) -> Period:
-        start, end = self._value("start"), self._value("end")
-        if start:
-            return between(start, min(end, now) if end else now, now)
-        return last(self.chosen(), now)
-
     def read(self, most: int = 40) -> Reading:
         """`most` names of each kind: clients, networks."""
-        now = time_zone.now()
-        status = glance(self._request)
-        lately = emergency.of_all(status["processes"])
-        return read(self.to_period(now), self.rules(), now, most, status["store"]["reachable"], lately)
+        now, status = time_zone.now(), glance(self._request)
+        start, end = self._value("start"), self._value("end") or now
+        return read(
+            between(start, min(end, now), now) if start else last(self.chosen(), now),
+            self.rule_name() or ("" if self._blocks else WITHOUT_BLOCKS),
+            now,
+            most,
+            status["store"]["reachable"],
+            emergency.of_all(status["processes"]),
+        )
 
     def _value(self, name: str) -> Any:
         return self.cleaned_data.get(name) if self.is_valid() else None
@@ -189,7 +185,6 @@ MOST_RULES = 100  # in the table; a report of a single rule shows any other
 def client_lines(request: HttpRequest, found: Offenders, rule: str = "") -> list[dict[str, Any]]:
     """Clients, and networks with their clients as `members`, those most refused first; masked for who may not see them. `rule`
     is the one that the report is about, if any."""
-    total = found.total.refused + found.total.would_refuse
 
     def line(name: Name, members: Sequence[Name] = ()) -> dict[str, Any]:
         note = clients(name.clients) if name.clients.number else gettext("in %s") % name.hint if name.hint else ""
@@ -198,7 +193,7 @@ def client_lines(request: HttpRequest, found: Offenders, rule: str = "") -> list
             "note": note,
             "refused": number(name.refused),
             "would_refuse": number(name.would_refuse),
-            "share": percent(name.rank, total),  # of all requests that were refused, or would have been
+            "share": percent(name.rank, found.total.rank),  # of all requests that were refused, or would have been
             "links": on_client(request, name.value, rule),
             "members": [line(client) for client in members],
         }

@@ -31,8 +31,7 @@ def remedies(request: HttpRequest, reading: Reading) -> Remedies:
     spell, who = reading.spells[0], reading.behind.value
     if spell.everybody is not None or (who and is_internal(who)):
         return _of_mistake(request, spell) if spell.outcome == REFUSED else Remedies()
-    links = [*(on_client(request, who, spell.rule) if who else ()), *on_rule(request, spell.rule)]
-    return Remedies(links=tuple(links))
+    return Remedies(links=(*(on_client(request, who, spell.rule) if who else ()), *on_rule(request, spell.rule)))
 
 
 def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
@@ -54,8 +53,7 @@ def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
 
 def on_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:
     """None where the reader may not see the client; a network is shown to all."""
-    is_shown = may_see(request) or masked(identity) == identity
-    return of_client(request, identity, rule) if is_shown else []
+    return of_client(request, identity, rule) if may_see(request) or masked(identity) == identity else []
 
 
 def on_rule(request: HttpRequest, rule: str) -> list[Link]:
