@@ -19,7 +19,11 @@ class Emergency(NamedTuple):
 def now(found: Sequence[overview.Process] | None = None) -> list[Emergency]:
     """Most often nothing, which the records of the site's processes say: those that are `found`, or they are asked for."""
     lately = of_all(overview.look(at_server=False)[1] if found is None else found)
-    rules = [rule for rule, counts in lately.items() if rule != ALL and _refuses_most(*counts)]
+    rules = [
+        rule
+        for rule, (passed, refused) in lately.items()
+        if rule != ALL and passed + refused >= FEW_NOW and passed <= MOST_PASS * (passed + refused)
+    ]
     if not rules:
         return []
     at = time_zone.now()
@@ -29,10 +33,6 @@ def now(found: Sequence[overview.Process] | None = None) -> list[Emergency]:
     return [
         Emergency(spell.rule, refuses_everybody(spell, spell.everybody)) for spell in unusual if spell.everybody and spell.ongoing
     ]
-
-
-def _refuses_most(passed: int, refused: int) -> bool:
-    return passed + refused >= FEW_NOW and passed <= MOST_PASS * (passed + refused)
 
 
 def of_all(found: Sequence[dict[str, Any]]) -> Lately:

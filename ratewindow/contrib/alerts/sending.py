@@ -32,15 +32,8 @@ def language(channel: AlertChannel) -> str:
 
 def send(channel: AlertChannel, now: datetime, new: Alerts = (), over: Alerts = (), *, test: bool = False) -> str:
     """Why it could not be sent; empty if it was."""
-
-    def deliver() -> None:
-        with translation.override(language(channel)):
-            lines = [each["text"] for each in new] + [gettext("Over: %s") % each["text"] for each in over]
-            if test:
-                lines.append(gettext("This is a test of the alert channel %s.") % channel.name)
-            _send(channel, now, lines, new, over, test)
-
-    return attempt(channel, deliver)
+    with translation.override(language(channel)):
+        return attempt(channel, lambda: _send(channel, now, new, over, test))
 
 
 def send_test(channel: AlertChannel) -> str:
@@ -72,7 +65,10 @@ def send_lines(channel: AlertChannel, subject: str, lines: Sequence[str]) -> Non
     send_mail(" ".join(subject.split())[:200], "\n\n".join(lines) + "\n", None, channel.address_list())
 
 
-def _send(channel: AlertChannel, now: datetime, lines: list[str], new: Alerts, over: Alerts, test: bool) -> None:
+def _send(channel: AlertChannel, now: datetime, new: Alerts, over: Alerts, test: bool) -> None:
+    lines = [each["text"] for each in new] + [gettext("Over: %s") % each["text"] for each in over]
+    if test:
+        lines.append(gettext("This is a test of the alert channel %s.") % channel.name)
     values: dict[str, Any] = {
         "channel": channel.name,
         "at": now.isoformat(),

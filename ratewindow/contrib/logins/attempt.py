@@ -71,9 +71,6 @@ class Attempt:
     def mark_right(self, user: Any) -> None:
         self.counts, self.user = False, user
 
-    def mark_wrong(self) -> None:
-        self.counts, self.user = True, None
-
     def flag(self) -> Flag | None:
         """The key that says that the address is trusted, if it is to be set. A browser that is a known device needs no trust."""
         if self.trust is None or self.user is None or self.is_at_device or trust.is_fresh(self.trust):
@@ -125,7 +122,7 @@ def pop_failed(credentials: Mapping[str, Any]) -> Sequence[Attempt]:
     _pending.set([each for each in pending if each is not failed])
     wrong: Sequence[Attempt] = failed.attempts
     for attempt in wrong:
-        attempt.mark_wrong()
+        attempt.counts, attempt.user = True, None
     return wrong
 
 

@@ -27,26 +27,50 @@ def _check_gate(**_: Any) -> Iterator[checks.CheckMessage]:
     """E011: no gate. E012: not the first. E013: no middleware. E014: nothing behind it. W023: allauth's limits."""
     places = [place for place, path in enumerate(settings.AUTHENTICATION_BACKENDS) if is_gate(path)]
     if not places:
-        message = "LoginGate is not in AUTHENTICATION_BACKENDS, so no rule about logins holds."
-        yield error(11, message, f"Write {GATE!r} before the others.", PAGE)
+        yield error(
+            11,
+            "LoginGate is not in AUTHENTICATION_BACKENDS, so no rule about logins holds.",
+            f"Write {GATE!r} before the others.",
+            PAGE,
+        )
     elif places != [0]:
-        message = "LoginGate is not alone before the others of AUTHENTICATION_BACKENDS: passwords are not counted, or twice."
-        yield error(12, message, "Write it before all others, once.", PAGE)
+        yield error(
+            12,
+            "LoginGate is not alone before the others of AUTHENTICATION_BACKENDS: passwords are not counted, or twice.",
+            "Write it before all others, once.",
+            PAGE,
+        )
     elif len(settings.AUTHENTICATION_BACKENDS) == 1:
-        message = "LoginGate is the only one of AUTHENTICATION_BACKENDS, so nothing checks passwords."
-        yield error(14, message, "Write 'django.contrib.auth.backends.ModelBackend' behind it.", PAGE)
+        yield error(
+            14,
+            "LoginGate is the only one of AUTHENTICATION_BACKENDS, so nothing checks passwords.",
+            "Write 'django.contrib.auth.backends.ModelBackend' behind it.",
+            PAGE,
+        )
     if places and not has_middleware():
-        message = "LoginGate is there without RateWindowMiddleware: refusals look like wrong passwords, no device becomes known."
-        yield error(13, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE.", PAGE)
+        yield error(
+            13,
+            "LoginGate is there without RateWindowMiddleware: refusals look like wrong passwords, no device becomes known.",
+            f"Add {MIDDLEWARE!r} to MIDDLEWARE.",
+            PAGE,
+        )
     limits = getattr(settings, "ACCOUNT_RATE_LIMITS", {})
     locks_accounts = limits is not False and "/key" in str((limits or {}).get("login_failed", "5/5m/key"))  # its default
     if places and apps.is_installed("allauth.account") and locks_accounts:
-        message = "allauth limits failed logins beside the rules about logins, and lets any stranger lock an account."
-        yield warning(23, message, "Write ACCOUNT_RATE_LIMITS = {'login_failed': None}, or False.", PAGE)
+        yield warning(
+            23,
+            "allauth limits failed logins beside the rules about logins, and lets any stranger lock an account.",
+            "Write ACCOUNT_RATE_LIMITS = {'login_failed': None}, or False.",
+            PAGE,
+        )
 
 
 def _check_cookie(**_: Any) -> Iterator[checks.CheckMessage]:
     """W024: the cookie of a known device may be sent in clear."""
     if any(map(is_gate, settings.AUTHENTICATION_BACKENDS)) and not settings.SESSION_COOKIE_SECURE:
-        message = "The cookie of known devices is Secure only where a request is, since SESSION_COOKIE_SECURE is off."
-        yield warning(24, message, "Write SESSION_COOKIE_SECURE = True.", PAGE)
+        yield warning(
+            24,
+            "The cookie of known devices is Secure only where a request is, since SESSION_COOKIE_SECURE is off.",
+            "Write SESSION_COOKIE_SECURE = True.",
+            PAGE,
+        )

@@ -58,8 +58,12 @@ _VIEWS = {
         "wagtail.admin.views.account.AccountView",
     },
 }
-_NAMES = {RESETS: login_routes.RESET_NAME, SIGN_UPS: login_routes.SIGN_UP_NAME, CODES: login_routes.CODE_NAME}
-_NAMES[CHANGES] = re.compile(r"(\w+_)?(password[-_]?change|change[-_]?password|re[-_]?auth(enticate)?)", re.IGNORECASE)
+_NAMES = {
+    RESETS: login_routes.RESET_NAME,
+    SIGN_UPS: login_routes.SIGN_UP_NAME,
+    CODES: login_routes.CODE_NAME,
+    CHANGES: re.compile(r"(\w+_)?(password[-_]?change|change[-_]?password|re[-_]?auth(enticate)?)", re.IGNORECASE),
+}
 _TWO_FACTOR = "two_factor.views.core.LoginView"
 _MARK = "_ratewindow_step"
 

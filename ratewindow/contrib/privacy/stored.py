@@ -106,9 +106,8 @@ def _erase_from_redis(client: TypedClient) -> None:
 
 def _states(client: TypedClient) -> set[str]:
     """The keys of counts that the client alone may have: what it is joined with in others, nobody knows."""
-    book = current.rulebook()
     found: set[str] = set()
-    for rule in counting_rules(book):
+    for rule in counting_rules(current.rulebook()):
         names = [*rule.state_names, *filter(None, [rule.lock_name])]
         tags = [tag for identity in client.identities(rule.recipe.normaliser) for tag in state_keys.client_tags(identity)]
         found.update(state_keys.state(name, tag) for name in names for tag in tags)
