@@ -112,8 +112,7 @@ def is_rule(name: str) -> bool:
 
 def are_late(now_s: float) -> bool:
     """Whether counts have waited for an hour: the collector comes every minute, and forgets what is quiet for ten."""
-    late = process_clients.patient_client().zrangebyscore(state_keys.minutes(), "-inf", now_s - LATE_S, start=0, num=1)
-    return bool(late)
+    return bool(process_clients.patient_client().zrangebyscore(state_keys.minutes(), "-inf", now_s - LATE_S, start=0, num=1))
 
 
 def settle(quiet_since_s: float) -> None:

@@ -323,9 +323,8 @@ def united(one: str, more: str) -> str:
 
 def is_registers(value: object) -> bool:
     """Whether this can be what a process has sent."""
-    if not isinstance(value, str) or len(value) not in (0, REGISTERS):
-        return False
-    return all(_FIRST <= ord(each) <= _FIRST + _BITS + 1 for each in value)
+    known = range(_FIRST, _FIRST + _BITS + 2)
+    return isinstance(value, str) and len(value) in (0, REGISTERS) and all(ord(each) in known for each in value)
 
 
 def estimate(registers: str) -> float:

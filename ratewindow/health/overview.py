@@ -48,8 +48,16 @@ def status(*, at_server: bool = True) -> dict[str, Any]:
     except Exception as error:  # a monitor needs an answer, not an error
         logger.exception("ratewindow: the state of the limiter cannot be read")
         problem = gettext("The state of the limits cannot be read: %s") % f"{type(error).__name__}: {error}"
-        unknown = {"store": {"reachable": False}, "processes": [], "fallback": {}}
-        return {"ok": False, "state": "degraded", "since": None, "summary": problem, "problems": [problem], **unknown}
+        return {
+            "ok": False,
+            "state": "degraded",
+            "since": None,
+            "summary": problem,
+            "problems": [problem],
+            "store": {"reachable": False},
+            "processes": [],
+            "fallback": {},
+        }
 
 
 def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:

@@ -95,8 +95,9 @@ def values_of(identity: str) -> tuple[str, ...]:
     only a hash."""
     subject = subject_of(identity)
     if subject.hashed:
-        text = "{text!r} is only a hash, by which its counts cannot be found: write the identity in full"
-        raise Problem(text, text=subject.text)
+        raise Problem(
+            "{text!r} is only a hash, by which its counts cannot be found: write the identity in full", text=subject.text
+        )
     if subject.key:
         return split(subject.text)
     return (subject.text,) if subject.one_client or subject.text == EVERYBODY_TOGETHER else ()

@@ -52,8 +52,7 @@ def turn(switch: Switch) -> list[str]:
     to_redis = gettext(
         "Redis was not reached (%(error)s): processes that do not reach it either learn of it within %(alone)d s, those that "
         "reach it within %(others)d s."
-    )
-    to_redis %= {"error": "%s", "alone": reading.REREAD_ALONE_S, "others": reading.REREAD_S}
+    ) % {"error": "%s", "alone": reading.REREAD_ALONE_S, "others": reading.REREAD_S}
     unreached = _try(_write_redis, switch, to_redis)
     with contextlib.suppress(*_AWAY):
         row = reading.read_switch()  # Redis has perhaps lost that turn, which others know

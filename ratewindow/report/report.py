@@ -77,14 +77,10 @@ class Period:
 
     def steps(self) -> list[datetime]:
         """The start of every step."""
-        steps: dict[datetime, None] = {}
-        moment = span_start(self.start, self.resolution)
-        if moment < self.start:  # midnight in India is at half past in UTC: the row of that hour began the day before
-            moment += SPANS[self.resolution]
-        while moment < self.end:
-            steps[self.step_of(moment)] = None
-            moment += SPANS[self.resolution]
-        return list(steps)
+        first, span = span_start(self.start, self.resolution), SPANS[self.resolution]
+        moments = (first + number * span for number in range((self.end - first) // span + 1))
+        # Midnight in India is at half past in UTC: the row of that hour began the day before, and is left out.
+        return [*dict.fromkeys(self.step_of(moment) for moment in moments if self.start <= moment < self.end)]
 
 
 def last(choice: str, now: datetime) -> Period:
