@@ -119,15 +119,13 @@ def count_error(visit: Visit, error: BaseException) -> Steps[None]:
     return count(visit, status_of(error), is_left=not isinstance(error, Exception))
 
 
+_STATUSES: dict[Any, int] = {Http404: 404, PermissionDenied: 403, (SuspiciousOperation, BadRequest, MultiPartParserError): 400}
+
+
 def status_of(error: BaseException) -> int | None:
     """What Django answers when a view raises this; None if nobody is there to be answered, or a limit refuses."""
-    if isinstance(error, Http404):
-        return 404
-    if isinstance(error, PermissionDenied):
-        return 403
-    if isinstance(error, SuspiciousOperation | BadRequest | MultiPartParserError):
-        return 400
-    return 500 if isinstance(error, Exception) and not isinstance(error, RateLimited) else None
+    other = 500 if isinstance(error, Exception) and not isinstance(error, RateLimited) else None
+    return next((status for kinds, status in _STATUSES.items() if isinstance(error, kinds)), other)
 
 
 def _login_failed(sender: Any, request: Any = None, **_: Any) -> None:

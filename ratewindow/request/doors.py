@@ -26,7 +26,6 @@ from ratewindow.rules.site_routes import limits_on
 Awaited = Callable[[Rulebook, HttpRequest], Awaitable["Door"]]
 Guard = TypeVar("Guard", bound=Callable[..., Any])
 Finder = Callable[[HttpRequest, Any], Iterable["Door"]]
-RateOf = Callable[[str, HttpRequest], Rule | None]  # the rate in code as a rule of that name
 
 
 class Door(Protocol):
@@ -63,7 +62,7 @@ class ViewDoor:
     def __init__(self, name: str, given: GivenRate, cost: Cost, block: bool, warn: bool, functions: str = "") -> None:
         self.name, self.cost, self.block = name, cost, block
         self._given, self._warn, self._functions = given, warn, functions
-        self._rate_of: RateOf = given.rule
+        self._rate_of: Callable[[str, HttpRequest], Rule | None] = given.rule
 
     @property
     def awaited(self) -> Awaited | None:

@@ -41,15 +41,10 @@ def unanswered(question: Question, what: What, cause: str) -> Decision:
     return Decision.of([*question.settled_for(not all(part.allowed for part in parts)), *parts])
 
 
-def policies() -> set[str]:
-    """Those of the rules in force; without any, what the setting says."""
-    found = {policy(rule) for rule in current.held().by_name.values() if rule.mode == "enforce"}
-    return found or {conf.current().on_error}
-
-
 def in_words() -> str:
-    """What holds now for requests that match the rules in force."""
-    return str(_HOLDING[frozenset(policies())])
+    """What holds now for requests that match the rules in force; without any, what the setting says."""
+    found = frozenset(policy(rule) for rule in current.held().by_name.values() if rule.mode == "enforce")
+    return str(_HOLDING[found or frozenset({conf.current().on_error})])
 
 
 _HOLDING = {
