@@ -136,7 +136,6 @@ def process_line(process: dict[str, Any]) -> dict[str, Any]:
         "open": gettext("does not count on %(servers)s since %(time)s: %(cause)s") % values,
     }
     rules = gettext("%s; cannot be read now") if process.get("rules_error") else "%s"
-    switches = {"on": pgettext("limits", "on"), "off": pgettext("limits", "off")}
     return {
         "name": f"{process['host']} {process['pid']}",
         "kind": process["kind"],
@@ -144,7 +143,7 @@ def process_line(process: dict[str, Any]) -> dict[str, Any]:
         "mark": process["breaker"],
         "breaker": breakers.get(process["breaker"], process["breaker"]),
         "rules": rules % number(process["rules"]) if process.get("rules") is not None else "",
-        "switch": switches.get(process.get("switch", "")),
+        "switch": {"on": pgettext("limits", "on"), "off": pgettext("limits", "off")}.get(process.get("switch", "")),
         "fallback": number(sum(process["fallback"].values())) if process.get("fallback") else "",
     }
 

@@ -122,12 +122,6 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
     report, marks = reading.report, list(_marks(request, reading.report, form.rule_name()))
     status = glance(request)
     proxies = overview.proxies(status["processes"])
-    labels = {
-        "passed": gettext("Passed"),
-        "would": gettext("Would refuse"),
-        "refused": gettext("Refused"),
-        "zoom": gettext("%s to %s: press Enter to see this time alone, Escape to leave."),
-    }
     bound = reading.offenders.bound.rank
     return {
         "report": report,
@@ -139,7 +133,17 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
         "about": about(reading.behind, reading.spells[0]) if reading.behind else "",
         "figures": figures(report),
         "steps": table(report),
-        "chart": {**chart_data(report), "labels": labels, "marks": marks, "query": form.query(period="")},
+        "chart": {
+            **chart_data(report),
+            "labels": {
+                "passed": gettext("Passed"),
+                "would": gettext("Would refuse"),
+                "refused": gettext("Refused"),
+                "zoom": gettext("%s to %s: press Enter to see this time alone, Escape to leave."),
+            },
+            "marks": marks,
+            "query": form.query(period=""),
+        },
         "marks": marks,
         "who": client_lines(request, reading.offenders, form.rule_name()),
         "who_was_refused": who_was_refused(reading.offenders),

@@ -26,9 +26,8 @@ from ratewindow.report.report import Report, last, waiting
 def report_for(request: HttpRequest) -> Report:
     """The report of the last hour, made once per request; from the database alone while Redis does not answer."""
     if not hasattr(request, "_ratewindow_last_hour"):
-        period = last("1h", time_zone.now())
         known = waiting(ask_redis=glance(request)["store"]["reachable"])
-        request._ratewindow_last_hour = Report(period, known)  # type: ignore[attr-defined]
+        request._ratewindow_last_hour = Report(last("1h", time_zone.now()), known)  # type: ignore[attr-defined]
     return request._ratewindow_last_hour  # type: ignore[attr-defined,no-any-return]
 
 

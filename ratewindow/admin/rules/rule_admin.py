@@ -128,12 +128,15 @@ class RateRuleAdmin(RecordedAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         may_add, unfiltered = self.has_add_permission(request), request.GET.keys() <= _UNFILTERED
-        context = {
-            "in_code": [*new_rules.in_code(request)] if unfiltered and self.has_view_or_change_permission(request) else [],
-            "may_add": may_add,
-            "ready": new_rules.ready() if may_add and unfiltered and not RateRule.objects.exists() else [],
-        }
-        return super().changelist_view(request, {**context, **(extra_context or {})})
+        return super().changelist_view(
+            request,
+            {
+                "in_code": [*new_rules.in_code(request)] if unfiltered and self.has_view_or_change_permission(request) else [],
+                "may_add": may_add,
+                "ready": new_rules.ready() if may_add and unfiltered and not RateRule.objects.exists() else [],
+                **(extra_context or {}),
+            },
+        )
 
     def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """What a rule says, its mode with the switch, what it did and to whom, and who edited it."""

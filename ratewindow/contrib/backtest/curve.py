@@ -177,8 +177,8 @@ def _why_in_gap(limit: int, period_ms: int, gap: Gap, caught: int, innocent: int
 def _why_with_headroom(limit: int, period_ms: int, ordinary: int, innocent: int) -> str:
     return filled(
         gettext(
-            "No client stands apart, so %(limit)s in %(period)s is what the busiest of the likely innocent take, %(ordinary)s, with "
-            "headroom; it catches %(innocent)s of them."
+            "No client stands apart, so %(limit)s in %(period)s is what the busiest of the likely innocent take, %(ordinary)s, "
+            "with headroom; it catches %(innocent)s of them."
         ),
         limit=limit,
         period=duration(period_ms),

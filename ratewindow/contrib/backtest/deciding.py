@@ -67,11 +67,9 @@ class Decidable:
         return condition is None or condition.counts(status, login_failed=False)
 
     def _adapt(self, rule: Rule) -> tuple[Rule, Rule]:
-        adapted = replace(rule)
-        if rule.count_when is not None and rule.count_when.login_failed:
-            adapted = replace(adapted, count_when=None, hold=False)
+        counts_failures = rule.count_when is not None and rule.count_when.login_failed
+        adapted = replace(rule, count_when=None, hold=False) if counts_failures else replace(rule)
         vars(adapted)["recipe"] = self._recipe(rule)
-
         self._adapted[id(rule)] = (rule, adapted)
         return rule, adapted
 
@@ -127,12 +125,11 @@ class Asking:
 
     def _doors(self, request: Place) -> Sequence[tuple[Door, Sequence[Rule] | None]]:
         """The doors of one method and path, with the rules that hold there by path; None: others do."""
-        doors: list[tuple[Door, Sequence[Rule] | None]] = [
+        request.doors = [
             (door, self._decidable.of(self._book.match(request)) if isinstance(door, PathDoor) else None)
             for door in self._doors_of(request)
         ]
-        request.doors = doors
-        return doors
+        return request.doors
 
     def _rules_at(self, door: Door, request: Place) -> list[Rule]:
         """The rules at a view. Of those whose rate must be awaited nothing is known."""

@@ -103,9 +103,6 @@ class BacktestForm(forms.Form):
         return cleaned
 
 
-_PAGE = "admin:ratewindow_backtest"
-
-
 def urls(model_admin: Any) -> list[URLPattern]:
     view = model_admin.admin_site.admin_view(partial(page, model_admin))
     return [path("backtest/", edits_no_rule(view), name="ratewindow_backtest")]
@@ -115,12 +112,11 @@ def links(model_admin: Any, request: HttpRequest, rule: str = "") -> Iterator[Li
     """To the page, with this rule chosen if there is one, for those who may open it."""
     if _may_open(model_admin, request):
         query = f"?{urlencode({'rule': rule})}" if rule else ""
-        yield Link(reverse(_PAGE) + query, gettext("Backtest this rule") if rule else gettext("Backtest"))
+        yield Link(reverse("admin:ratewindow_backtest") + query, gettext("Backtest this rule") if rule else gettext("Backtest"))
 
 
 def _may_open(model_admin: Any, request: HttpRequest) -> bool:
-    may_view = model_admin.has_view_or_change_permission(request)
-    return may_view and bool(request.user.has_perm("ratewindow.view_throttlestat"))
+    return bool(model_admin.has_view_or_change_permission(request) and request.user.has_perm("ratewindow.view_throttlestat"))
 
 
 def page(model_admin: Any, request: HttpRequest) -> HttpResponse:

@@ -119,8 +119,9 @@ def _failing(name: str, status_without_database: int = 1) -> Iterator[None]:
     except ChangedMeanwhile:
         raise CommandError("Somebody has edited the site meanwhile: nothing was changed. Run this again.") from None
     except (DatabaseError, ImproperlyConfigured) as error:
-        problem = f"The rules cannot be read or changed: {error}. Has manage.py migrate been run?"
-        raise CommandError(problem, returncode=status_without_database) from None
+        raise CommandError(
+            f"The rules cannot be read or changed: {error}. Has manage.py migrate been run?", returncode=status_without_database
+        ) from None
 
 
 def _read(name: str) -> list[Any]:

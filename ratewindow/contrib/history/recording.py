@@ -72,8 +72,7 @@ def _subjects(instance: models.Model, using: str) -> Iterator[Subject]:
         case RateRule():
             yield Edit.Kind.RULE, instance.name
         case RuleWindow():
-            rules = RateRule.objects.using(using)
-            owners = rules.filter(Q(pk=instance.rule_id) | Q(windows__pk=instance.pk or -1))
+            owners = RateRule.objects.using(using).filter(Q(pk=instance.rule_id) | Q(windows__pk=instance.pk or -1))
             yield from ((Edit.Kind.RULE, name) for name in owners.values_list("name", flat=True))
         case Override() if instance.pk is not None:
             yield Edit.Kind.OVERRIDE, str(instance.pk)

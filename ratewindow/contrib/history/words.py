@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import reverse
 from ratewindow.admin.rights import whom
-from ratewindow.admin.wording import ago, clients
+from ratewindow.admin.wording import DEFAULT_ALGORITHM, ago, clients
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
 from ratewindow.contrib.history.models import Edit
@@ -26,7 +26,7 @@ Whom = Callable[[str], str]  # an identity, as the reader may see it
 
 _NOTHING = "–"
 _SIGNS = {Edit.Action.ADDED: "+", Edit.Action.CHANGED: "~", Edit.Action.DELETED: "-"}
-_USUAL_ALGORITHM = RuleWindow._meta.get_field("algorithm").get_default()
+
 _WAYS = {
     "admin": _("in the admin"),
     "code": _("by code"),
@@ -112,7 +112,7 @@ def lines(edit: Edit, named: Whom) -> Iterator[Line]:
     yield from _of_row(MODELS[edit.kind], edit.before, edit.after, named)
     before, after = _limits(edit.before), _limits(edit.after)
     for period, algorithm in dict.fromkeys([*before, *after]):
-        of_usual = algorithm == _USUAL_ALGORITHM
+        of_usual = algorithm == DEFAULT_ALGORITHM
         limit = period if of_usual else f"{period} ({gettext(dict(algorithm_choices()).get(algorithm, algorithm))})"
         for line in _of_row(RuleWindow, before.get((period, algorithm)), after.get((period, algorithm)), named):
             yield line._replace(field=gettext("%(field)s in %(period)s") % {"field": line.field, "period": limit})

@@ -79,7 +79,7 @@ class Attempt:
 
     def flagged(self) -> None:
         if self.trust is not None:
-            trust.note(self.trust)
+            trust.remember(self.trust)
 
     def is_trusted(self) -> bool:
         """Whether the account has lately logged in from this address."""

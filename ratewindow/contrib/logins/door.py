@@ -74,14 +74,9 @@ def decide_login(attempt: Attempt, book: Rulebook, request: HttpRequest, what: W
         if answer.decision.allowed:
             return answer
         refusals.append(answer)
-    best = min(refusals, key=_wait_s)
+    best = min(refusals, key=lambda each: math.inf if each.decision.retry_after is None else each.decision.retry_after)
     attempt.counted_as = best.counted_as
     return best
-
-
-def _wait_s(refused: Answer) -> float:
-    wait_s = refused.decision.retry_after
-    return math.inf if wait_s is None else wait_s
 
 
 def _ask(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What, is_guarded: bool, device: str) -> Steps[Answer]:

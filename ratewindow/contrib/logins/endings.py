@@ -92,8 +92,7 @@ def _remember(request: HttpRequest, response: HttpResponseBase) -> Steps[None]:
     owner, by_link = getattr(request, _OWNER, None), _owner_of_link(response)
     is_cross_site = request.headers.get("Sec-Fetch-Site") == "cross-site" and request.method == "POST"
     if (owner or by_link) is not None and not is_cross_site:
-        forgets = owner is not None
-        yield devices.remember, sync_to_async(devices.remember), response, request, owner or by_link, forgets
+        yield devices.remember, sync_to_async(devices.remember), response, request, owner or by_link, owner is not None
 
 
 def _owner_of_link(response: HttpResponseBase) -> Any:

@@ -89,7 +89,7 @@ def is_step(kind: str, request: HttpRequest) -> bool:
     match = match_of(request)
     if match is None or kind not in kinds_of(match.func, (request.method or "").lower(), match.url_name or "", match.route):
         return False
-    return kind != CODES or not (_is_wizard(match.func) and _sends_password(request))
+    return kind != CODES or not (_TWO_FACTOR in _places(match.func) and _sends_password(request))
 
 
 def kinds_of(view: Any, method: str, name: str, route: str) -> frozenset[str]:
@@ -126,10 +126,6 @@ def _lineage(view: Any) -> Sequence[type]:
 
 def _places(view: Any) -> set[str]:
     return {login_routes.public(place) for place in (view_name(view), *map(place_of, _lineage(view)))}
-
-
-def _is_wizard(view: Any) -> bool:
-    return _TWO_FACTOR in _places(view)
 
 
 def _sends_password(request: HttpRequest) -> bool:

@@ -33,11 +33,6 @@ def is_fresh(flag: Flag) -> bool:
     return _until.get(flag.key, 0.0) > time.monotonic() + TRUST_S / 2
 
 
-def note(flag: Flag) -> None:
-    """It has just been set."""
-    _remember(flag, TRUST_S)
-
-
 def is_trusted(flag: Flag) -> bool:
     """Whether the account has lately logged in from there. A server that does not answer has not said so."""
     if _until.get(flag.key, 0.0) > time.monotonic():
@@ -50,7 +45,7 @@ def is_trusted(flag: Flag) -> bool:
     except (RedisError, OSError) as error:
         outage.report(error)
         return False
-    _remember(flag, REREAD_S)
+    remember(flag, REREAD_S)
     return True
 
 
@@ -59,7 +54,8 @@ def forget() -> None:
     _until.clear()
 
 
-def _remember(flag: Flag, seconds: float) -> None:
+def remember(flag: Flag, seconds: float = TRUST_S) -> None:
+    """It has just been set, or was found so many seconds before it is looked for again."""
     if len(_until) >= MOST_REMEMBERED:
         _until.clear()  # Redis still knows
     _until[flag.key] = time.monotonic() + seconds

@@ -125,16 +125,11 @@ def _covered() -> Iterator[str]:
 
 
 def _paths(kind: str) -> list[str]:
-    """Of this kind of step on this site."""
+    """Of this kind of step on this site, but for those that REST framework has added, for other formats of the same view."""
     paths = (
         route.path
         for route in routes()
         for method in getattr(route.way.callback, "actions", None) or _SENDING
-        if not _has_format(route.path) and kind in kinds_of(route.way.callback, method, route.way.url_name or "", route.path)
+        if "format>" not in route.path and kind in kinds_of(route.way.callback, method, route.way.url_name or "", route.path)
     )
     return [*dict.fromkeys(paths)]
-
-
-def _has_format(path: str) -> bool:
-    """Whether REST framework has added it, for another format of the same view."""
-    return "format>" in path
