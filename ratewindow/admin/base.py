@@ -1,6 +1,6 @@
 """What all lists, forms and pages of the app share: addresses, whose edits they make, and the page that asks before a lockout."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Any
 
@@ -23,14 +23,19 @@ from ratewindow.rulebook import reading
 from ratewindow.rules.rule import Rule
 
 
-def page_context(model_admin: Any, request: HttpRequest, title: Any) -> dict[str, Any]:
-    """What ``admin/ratewindow/page.html`` shows; Unfold builds its breadcrumbs from the model admin."""
-    return {
-        **model_admin.admin_site.each_context(request),
-        "title": title,
-        "app": model_admin.opts.app_config,
-        "model_admin": model_admin,
-    }
+def render_page(model_admin: Any, request: HttpRequest, template: str, title: Any, shown: Mapping[str, Any]) -> TemplateResponse:
+    """A page by a template that extends ``admin/ratewindow/page.html``; Unfold builds its breadcrumbs from the model admin."""
+    return TemplateResponse(
+        request,
+        template,
+        {
+            **model_admin.admin_site.each_context(request),
+            "title": title,
+            "app": model_admin.opts.app_config,
+            "model_admin": model_admin,
+            **shown,
+        },
+    )
 
 
 def register(model: type[Model]) -> Any:
@@ -118,7 +123,6 @@ def _lockout_page(model_admin: Any, request: HttpRequest, sentences: Collection[
     """A form that submits the same POST data again, with the checkbox."""
     left_out = (CHECKBOX, "csrfmiddlewaretoken")
     context = {
-        **page_context(model_admin, request, _("You would be refused in the admin")),
         "list_name": model_admin.opts.verbose_name_plural,
         "list_url": reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_changelist", request=request),
         "post_data": [(name, value) for name, values in request.POST.lists() if name not in left_out for value in values],
@@ -126,7 +130,8 @@ def _lockout_page(model_admin: Any, request: HttpRequest, sentences: Collection[
         "remedy": REMEDY,
         "checkbox": CHECKBOX,
     }
-    return TemplateResponse(request, "admin/ratewindow/confirmation.html", context)
+    title = _("You would be refused in the admin")
+    return render_page(model_admin, request, "admin/ratewindow/confirmation.html", title, context)
 
 
 class EditForm(forms.ModelForm):  # type: ignore[type-arg]

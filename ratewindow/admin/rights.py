@@ -5,12 +5,19 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from ratewindow.identity import paths_in
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides.subjects import in_words, masked
+
+
+def require(is_permitted: object) -> None:
+    """Raise PermissionDenied unless it is true."""
+    if not is_permitted:
+        raise PermissionDenied
 
 
 def may_see(request: HttpRequest) -> bool:

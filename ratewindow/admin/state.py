@@ -7,16 +7,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
 from ratewindow import conf, rooms
-from ratewindow.admin.base import page_context, reverse
-from ratewindow.admin.rights import may_switch
+from ratewindow.admin.base import render_page, reverse
+from ratewindow.admin.rights import may_switch, require
 from ratewindow.admin.wording import cause_in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed, number
@@ -90,14 +88,12 @@ def off_message() -> str:
 
 
 def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    if not request.user.has_perm("ratewindow.view_throttlestat"):
-        raise PermissionDenied
+    require(request.user.has_perm("ratewindow.view_throttlestat"))
     status = overview.status()
     store = status["store"]
     lately = Report(last("15m", time_zone.now()), waiting(ask_redis=store["reachable"]))
     latency = percentiles(lately.tallies.latency)
     context = {
-        **page_context(model_admin, request, gettext("State")),
         "status": status,
         "facts": facts(store),
         "error": cause_in_words(store.get("error", "")),
@@ -107,7 +103,7 @@ def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "processes": [process_line(each) for each in status["processes"] if each["breaker"] != "closed" or store["reachable"]],
         "failed": [(cause_in_words(cause), cause, number(count)) for cause, count in sorted(status["fallback"].items())],
     }
-    return TemplateResponse(request, "admin/ratewindow/state.html", context)
+    return render_page(model_admin, request, "admin/ratewindow/state.html", gettext("State"), context)
 
 
 def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
@@ -175,21 +171,24 @@ class SwitchForm(forms.Form):
 
 def switch_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The form, which switches limits off, and the handler of the buttons that switch them on."""
-    if not may_switch(request):
-        raise PermissionDenied
+    require(may_switch(request))
     is_on = request.POST.get("to") == "on"
     form = SwitchForm(request.POST if request.method == "POST" and not is_on else None)
     if form.is_valid() or (request.method == "POST" and is_on):
         _turn(model_admin, request, {} if is_on else form.cleaned_data)
         may_view = request.user.has_perm("ratewindow.view_throttlestat")
         return HttpResponseRedirect(reverse("admin:ratewindow_report" if may_view else "admin:index", request=request))
-    context = {
-        **page_context(model_admin, request, gettext("Switch all limits off")),
-        "form": form,
-        "is_off": bool(off_message()),
-        "by_setting": not conf.current().enabled,
-    }
-    return TemplateResponse(request, "admin/ratewindow/switch.html", context)
+    return render_page(
+        model_admin,
+        request,
+        "admin/ratewindow/switch.html",
+        gettext("Switch all limits off"),
+        {
+            "form": form,
+            "is_off": bool(off_message()),
+            "by_setting": not conf.current().enabled,
+        },
+    )
 
 
 def _turn(model_admin: Any, request: HttpRequest, off: dict[str, Any]) -> None:

@@ -7,16 +7,14 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow import rooms
-from ratewindow.admin.base import page_context, reverse
+from ratewindow.admin.base import render_page, reverse
 from ratewindow.admin.overrides.form import REQUIRED, typed_client
-from ratewindow.admin.rights import may_look_up, may_release
+from ratewindow.admin.rights import may_look_up, may_release, require
 from ratewindow.conf.in_words import translated
 from ratewindow.identity.address import is_internal
 from ratewindow.limiter.durations import format_duration
@@ -105,19 +103,22 @@ class ReleaseForm(forms.Form):
 
 def release_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The form. There is no undo: the client is counted again, and can be blocked again."""
-    if not may_release(request):
-        raise PermissionDenied
+    require(may_release(request))
     form = ReleaseForm(request)
     if form.is_valid() and _release(request, form):
         return HttpResponseRedirect(request.path)
-    context = {
-        **page_context(model_admin, request, gettext("See and release a client")),
-        "form": form,
-        "standing": _standing(request) if request.GET.get("identity", "").strip() else {},
-        "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),
-        "may_list": model_admin.has_view_permission(request),
-    }
-    return TemplateResponse(request, "admin/ratewindow/override/release.html", context)
+    return render_page(
+        model_admin,
+        request,
+        "admin/ratewindow/override/release.html",
+        gettext("See and release a client"),
+        {
+            "form": form,
+            "standing": _standing(request) if request.GET.get("identity", "").strip() else {},
+            "rules": RateRule.objects.exclude(mode="off").values_list("name", flat=True),
+            "may_list": model_admin.has_view_permission(request),
+        },
+    )
 
 
 def _standing(request: HttpRequest) -> dict[str, Any]:

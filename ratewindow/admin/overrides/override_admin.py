@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_POST
 from ratewindow.admin.base import RecordedAdmin, register, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.overrides.form import OverrideForm, QuickForm
-from ratewindow.admin.rights import may_release, may_see, whom
+from ratewindow.admin.rights import may_release, may_see, require, whom
 from ratewindow.admin.wording import made_by
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed, some_of
@@ -105,8 +104,7 @@ class OverrideAdmin(RecordedAdmin):
 
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The handler of the button *End now*."""
-        if not self.has_change_permission(request):
-            raise PermissionDenied
+        require(self.has_change_permission(request))
         end_now(self, request, Override.objects.get_queryset().filter(pk=pk))
         return HttpResponseRedirect(reverse(client.LIST, request=request))
 

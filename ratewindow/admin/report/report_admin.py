@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -13,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
 from ratewindow.admin.report import page
-from ratewindow.admin.rights import display, may_switch
+from ratewindow.admin.rights import display, may_switch, require
 from ratewindow.admin.state import state_page, switch_page
 from ratewindow.conf import time_zone
 from ratewindow.counting.sums import NUMBERS
@@ -62,8 +61,7 @@ def files(request: HttpRequest, query: str) -> list[Link]:
 
 
 def export(request: HttpRequest) -> HttpResponse:
-    if not may_export(request):
-        raise PermissionDenied
+    require(may_export(request))
     form, part = page.ReportForm(request), request.GET.get("part", "time")
     if part not in FILES or not form.is_valid():
         return HttpResponseBadRequest(
@@ -104,9 +102,8 @@ class ReportAdmin(RecordedAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
-            if may_switch(request):
-                return HttpResponseRedirect(reverse("admin:ratewindow_switch", request=request))
-            raise PermissionDenied
+            require(may_switch(request))
+            return HttpResponseRedirect(reverse("admin:ratewindow_switch", request=request))
         form = page.ReportForm(request)
         reading = form.read()
         shown = {**page.body_context(request, reading, form), "files": files(request, form.query())}

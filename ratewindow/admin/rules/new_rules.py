@@ -5,12 +5,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
-from ratewindow.admin.base import page_context, reverse
+from ratewindow.admin.base import render_page, reverse
+from ratewindow.admin.rights import require
 from ratewindow.admin.rules.rollout import last_hour_of
 from ratewindow.admin.wording import mode_in_words, sentence_in_code, short_sentence
 from ratewindow.conf.in_words import listed
@@ -77,12 +76,10 @@ def _line(ready: Preset) -> dict[str, Any]:
 
 
 def ready_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    if not model_admin.has_add_permission(request):
-        raise PermissionDenied
+    require(model_admin.has_add_permission(request))
     if request.method == "POST":
         return _save_together(model_admin, request)
-    context = {**page_context(model_admin, request, gettext("Ready rules")), "ready": ready()}
-    return TemplateResponse(request, "admin/ratewindow/raterule/ready.html", context)
+    return render_page(model_admin, request, "admin/ratewindow/raterule/ready.html", gettext("Ready rules"), {"ready": ready()})
 
 
 def _save_together(model_admin: Any, request: HttpRequest) -> HttpResponse:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.exceptions import BadRequest
 from django.db import router, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import reverse
-from ratewindow.admin.rights import may_enforce
+from ratewindow.admin.rights import may_enforce, require
 from ratewindow.admin.state import emergencies, glance
 from ratewindow.admin.wording import mode_in_words
 from ratewindow.conf import time_zone
@@ -65,8 +65,7 @@ def last_hour_of(request: HttpRequest, name: str) -> SafeString:
 
 def press(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
     """The handler of the buttons on the page of a rule."""
-    if not model_admin.has_change_permission(request):
-        raise PermissionDenied
+    require(model_admin.has_change_permission(request))
     if (mode := request.POST.get("to")) not in Mode.values:
         raise BadRequest
     move(model_admin, request, RateRule.objects.filter(pk=pk), mode)
@@ -77,8 +76,7 @@ def press(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
 
 def move(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule], mode: str) -> None:
     """Bring rules into a mode, and log it. PermissionDenied for who may not enforce rules."""
-    if mode == Mode.ENFORCE and not may_enforce(request):
-        raise PermissionDenied
+    require(mode != Mode.ENFORCE or may_enforce(request))
     with transaction.atomic(using=router.db_for_write(RateRule)):
         moved = list(rules.select_for_update().exclude(mode=mode).order_by("name"))
         for rule in moved:

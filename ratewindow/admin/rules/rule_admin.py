@@ -7,12 +7,11 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -20,10 +19,10 @@ from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from ratewindow import rooms
-from ratewindow.admin.base import WHY, RecordedAdmin, edits_no_rule, page_context, register, reverse
+from ratewindow.admin.base import WHY, RecordedAdmin, edits_no_rule, register, render_page, reverse
 from ratewindow.admin.overrides.override_admin import until
 from ratewindow.admin.report import page as report
-from ratewindow.admin.rights import may_enforce, whom
+from ratewindow.admin.rights import may_enforce, require, whom
 from ratewindow.admin.rules import new_rules, rollout
 from ratewindow.admin.rules.form import RuleForm, RuleWindowInline
 from ratewindow.admin.wording import mode_in_words, sentence, short_sentence
@@ -43,8 +42,7 @@ _UNSAID = {"name", "description", "why"}  # what is wrong with these does not ch
 def preview_page(model_admin: Any, request: HttpRequest, pk: int | None = None) -> HttpResponse:
     """The preview of the form that the browser sends, as a part of a page. It saves nothing."""
     stored = get_object_or_404(model_admin.get_queryset(request), pk=pk) if pk is not None else None
-    if not (model_admin.has_add_permission(request) if stored is None else model_admin.has_change_permission(request, stored)):
-        raise PermissionDenied
+    require(model_admin.has_add_permission(request) if stored is None else model_admin.has_change_permission(request, stored))
     form = model_admin.get_form(request, stored, change=stored is not None)(request.POST, instance=stored)
     formsets, _ = model_admin._create_formsets(request, form.instance, change=stored is not None)
     return render(request, "admin/ratewindow/raterule/preview.html", {"preview": preview_of(form, formsets)})
@@ -140,31 +138,36 @@ class RateRuleAdmin(RecordedAdmin):
 
     def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """What a rule says, its mode with the switch, what it did and to whom, and who edited it."""
-        if not self.has_view_or_change_permission(request):
-            raise PermissionDenied
+        require(self.has_view_or_change_permission(request))
         rule = get_object_or_404(self.get_queryset(request), pk=pk)
         form = report.ReportForm(request, rule.name)
         if not form.is_valid():  # it would be the report of all rules
             raise BadRequest
         year, lasting = last("1y", time_zone.now()), Override.objects.not_ended().filter(rule=rule.name)
-        context = {
-            **page_context(self, request, rule.name),
-            **report.body_context(request, form.read(), form),
-            "media": report.MEDIA,
-            "rule": rule,
-            "mode": mode_in_words(rule),
-            "since": time_zone.local(rule.mode_since),
-            "may_edit": self.has_change_permission(request, rule),
-            "may_enforce": may_enforce(request),
-            "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
-            "preview": _preview_of_row(rule),
-            "overrides": [(each, whom(request, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
-            "edits": [
-                (edit, time_zone.in_short(edit.at)) for room in rooms.installed() for edit in room.marks(request, year, rule.name)
-            ],
-            "rule_links": [link for room in rooms.installed() for link in room.rule_links(self, request, rule)],
-        }
-        return TemplateResponse(request, "admin/ratewindow/raterule/look.html", context)
+        return render_page(
+            self,
+            request,
+            "admin/ratewindow/raterule/look.html",
+            rule.name,
+            {
+                **report.body_context(request, form.read(), form),
+                "media": report.MEDIA,
+                "rule": rule,
+                "mode": mode_in_words(rule),
+                "since": time_zone.local(rule.mode_since),
+                "may_edit": self.has_change_permission(request, rule),
+                "may_enforce": may_enforce(request),
+                "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
+                "preview": _preview_of_row(rule),
+                "overrides": [(each, whom(request, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
+                "edits": [
+                    (edit, time_zone.in_short(edit.at))
+                    for room in rooms.installed()
+                    for edit in room.marks(request, year, rule.name)
+                ],
+                "rule_links": [link for room in rooms.installed() for link in room.rule_links(self, request, rule)],
+            },
+        )
 
     def response_post_save_change(self, request: HttpRequest, obj: RateRule) -> HttpResponseRedirect:
         """To the page of the rule, for those who may look at it."""

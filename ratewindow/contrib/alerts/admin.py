@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
@@ -14,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
+from ratewindow.admin.rights import require
 from ratewindow.contrib.alerts.models import WAY_OF, AlertChannel
 from ratewindow.contrib.alerts.sending import send_test
 
@@ -94,8 +94,7 @@ class AlertChannelAdmin(RecordedAdmin):
 
     def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The handler of the button "Send a test"."""
-        if not self.has_change_permission(request):
-            raise PermissionDenied
+        require(self.has_change_permission(request))
         channel = get_object_or_404(AlertChannel, pk=pk)
         if error := send_test(channel):
             messages.error(request, gettext("The test could not be sent: %s") % error)

@@ -7,17 +7,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.formats import date_format
 from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from ratewindow.admin.base import edits_no_rule, page_context, reverse
-from ratewindow.admin.rights import display, may_see
+from ratewindow.admin.base import edits_no_rule, render_page, reverse
+from ratewindow.admin.rights import display, may_see, require
 from ratewindow.admin.rules.new_rules import limit_values
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence, duration, filled, listed, number, percent, translated
@@ -120,16 +118,10 @@ def _may_open(model_admin: Any, request: HttpRequest) -> bool:
 
 
 def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    if not _may_open(model_admin, request):
-        raise PermissionDenied
+    require(_may_open(model_admin, request))
     form = BacktestForm(request)
     form.is_valid()
-    context: dict[str, Any] = {
-        **page_context(model_admin, request, gettext("Backtest")),
-        "form": form,
-        "media": MEDIA,
-        "command": COMMAND,
-    }
+    context: dict[str, Any] = {"form": form, "media": MEDIA, "command": COMMAND}
     if form.result is not None and form.plan is not None and form.plan.rule is not None:
         rule = form.plan.rule
         name = form.cleaned_data["rule"]
@@ -137,7 +129,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         context["found"] = of_result(form.result, form.cleaned_data["log"].name)
         context["curves"] = [of_period(request, period) for period in form.result.periods]
         context["use"] = _use(model_admin, request, rule, name, form.result) if form.result.reason is None else None
-    return TemplateResponse(request, "admin/ratewindow/backtest/page.html", context)
+    return render_page(model_admin, request, "admin/ratewindow/backtest/page.html", gettext("Backtest"), context)
 
 
 def _use(model_admin: Any, request: HttpRequest, rule: Rule, name: str, result: Result) -> Mapping[str, Any] | None:

@@ -8,16 +8,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy as _
 from redis.exceptions import RedisError
 
-from ratewindow.admin.base import edits_no_rule, page_context, reverse
+from ratewindow.admin.base import edits_no_rule, render_page, reverse
 from ratewindow.admin.overrides import client
-from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users
+from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users, require
 from ratewindow.admin.rules.form import USUAL_METHODS
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence
@@ -89,8 +87,7 @@ def urls(model_admin: Any) -> list[URLPattern]:
 
 
 def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    if not model_admin.has_view_or_change_permission(request):
-        raise PermissionDenied
+    require(model_admin.has_view_or_change_permission(request))
     form = ExplainForm(request)
     if form.is_valid() and request.method == "POST" and not form.has_more:
         query = urlencode({name: form.data[name] for name in form.fields if form.data.get(name)})
@@ -99,8 +96,9 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         last = request.GET.get("last", "") if may_see(request) else ""
         if last and (newest := codes.newest_of(last, with_overrides=may_view_overrides(request))):
             return HttpResponseRedirect(f"{request.path}?code={newest.code}")
-    context = {**page_context(model_admin, request, gettext("Explain")), "form": form, **form.found}
-    return TemplateResponse(request, "admin/ratewindow/explain/page.html", context)
+    return render_page(
+        model_admin, request, "admin/ratewindow/explain/page.html", gettext("Explain"), {"form": form, **form.found}
+    )
 
 
 def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:

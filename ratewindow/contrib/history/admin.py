@@ -17,15 +17,14 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.crypto import salted_hmac
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import RecordedAdmin, page_context, register, reverse
-from ratewindow.admin.rights import check_code, may_enforce, may_see, may_switch, whom
+from ratewindow.admin.base import RecordedAdmin, register, render_page, reverse
+from ratewindow.admin.rights import check_code, may_enforce, may_see, may_switch, require, whom
 from ratewindow.contrib.history import files, values
 from ratewindow.contrib.history.models import Edit
 from ratewindow.contrib.history.values import MODELS, ChangedMeanwhile, InvalidValues, Values
@@ -140,17 +139,21 @@ class EditAdmin(RecordedAdmin):
                 except InvalidValues as error:
                     told = error.problems if may_see(request) or edit.kind != Edit.Kind.OVERRIDE else []
                     problems = [*told, gettext("So these values can no longer be saved. Nothing was restored.")]
-        context = {
-            **page_context(self, request, gettext("Edit")),
-            "entry": Entry.of(edit, request),
-            "undoing": Entry.of(change, request) if change is not None else None,
-            "shown": _digest(change) if change is not None else "",
-            "forbidden": sentences,
-            "problems": problems,
-            "form": form,
-            **(extra_context or {}),
-        }
-        return TemplateResponse(request, "admin/ratewindow/history/edit.html", context)
+        return render_page(
+            self,
+            request,
+            "admin/ratewindow/history/edit.html",
+            gettext("Edit"),
+            {
+                "entry": Entry.of(edit, request),
+                "undoing": Entry.of(change, request) if change is not None else None,
+                "shown": _digest(change) if change is not None else "",
+                "forbidden": sentences,
+                "problems": problems,
+                "form": form,
+                **(extra_context or {}),
+            },
+        )
 
     def _restore(self, request: HttpRequest, change: Edit, reason: str) -> HttpResponse:
         with origin.edits("restore", user=request.user, reason=reason):
@@ -181,15 +184,13 @@ def export(model_admin: Any, request: HttpRequest, rules: "QuerySet[RateRule]") 
 def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """The history of one rule, or of one block or exemption."""
     row = model_admin.get_object(request, object_id)
-    if not model_admin.has_view_or_change_permission(request, row):
-        raise PermissionDenied
+    require(model_admin.has_view_or_change_permission(request, row))
     if row is None:
         return model_admin._get_obj_does_not_exist_redirect(request, model_admin.opts, object_id)  # type: ignore[no-any-return]
     kind, subject = subject_of(row)
     edits = Edit.objects.filter(kind=kind, subject=subject)[:MOST_OF_OBJECT]
     name = row.name if isinstance(row, RateRule) else row.words_for(whom(request, row.identity))
     context = {
-        **page_context(model_admin, request, gettext("History of %s") % name),
         "opts": model_admin.opts,
         "list_name": model_admin.opts.verbose_name_plural,
         "list_url": reverse(f"admin:ratewindow_{model_admin.opts.model_name}_changelist", request=request),
@@ -200,7 +201,8 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         ),
         "entries": [Entry.of(edit, request) for edit in edits],
     }
-    return TemplateResponse(request, "admin/ratewindow/history/object.html", context)
+    title = gettext("History of %s") % name
+    return render_page(model_admin, request, "admin/ratewindow/history/object.html", title, context)
 
 
 def token(row: Any, lock: bool = False) -> str:
