@@ -11,7 +11,7 @@ REASON = ("--reason", {"default": "", "help": "why, for your colleagues and the 
 
 
 class Subcommand(NamedTuple):
-    """The module of a room's subcommand has the same names, with a function of its own for its arguments."""
+    """A module with the same names will do as well, with a function of its own for its arguments."""
 
     NAME: str
     HELP: str

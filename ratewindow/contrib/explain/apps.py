@@ -19,7 +19,7 @@ class ExplainConfig(rooms.Room):
     verbose_name = _("Rate limits: Explain")
     gives = "why a request is refused, by the request or by the code of the refusal"
     stores = "the codes of refusals, in Redis for up to two hours"
-    subcommands = {"explain": "ratewindow.contrib.explain.commands.explain"}
+    subcommands = {"explain": "ratewindow.contrib.explain.commands.explain:EXPLAIN"}
 
     tabs = [rooms.Tab(5, "admin:ratewindow_explain", _("Explain"), ["ratewindow.view_raterule", "ratewindow.change_raterule"])]
 

@@ -82,8 +82,8 @@ class ExplainForm(forms.Form):
 
 
 def urls(model_admin: Any) -> list[URLPattern]:
-    view = edits_no_rule(model_admin.admin_site.admin_view(partial(page, model_admin)))
-    return [path("explain/", view, name="ratewindow_explain")]
+    view = model_admin.admin_site.admin_view(partial(page, model_admin))
+    return [path("explain/", edits_no_rule(view), name="ratewindow_explain")]
 
 
 def page(model_admin: Any, request: HttpRequest) -> HttpResponse:

@@ -10,4 +10,4 @@ class PrivacyConfig(rooms.Room):
     label = "ratewindow_privacy"
     verbose_name = _("Rate limits: Privacy")
     gives = "what is stored about one client, and its erasure, by command"
-    subcommands = {"subject": "ratewindow.contrib.privacy.commands.subject"}
+    subcommands = {"subject": "ratewindow.contrib.privacy.commands.subject:SUBJECT"}

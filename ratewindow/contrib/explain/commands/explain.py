@@ -3,33 +3,19 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from ratewindow.conf import time_zone
 from ratewindow.contrib.explain import codes, words
 from ratewindow.contrib.explain.explanation import Description, explain, pairs
-from ratewindow.management.subcommand import table
+from ratewindow.management.subcommand import Subcommand, table
 from ratewindow.overrides.subjects import in_words
 from ratewindow.rulebook import reading
 
-NAME = "explain"
-HELP = (
-    "Explain what the limits make of a request: each rule that it matches, and why others do not; each window's use now, when it "
-    "is free again, and the answer. Or what refused a visitor, by the code in the answer, within an hour. It counts nothing."
-)
 HEADS = ("RULE", "MODE", "", "WHY", "USED", "FREE")
 
 
-def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("what", metavar="METHOD|CODE", help="the method, such as GET; or the code alone, such as k7f2q")
-    parser.add_argument("path", nargs="?", default="", metavar="PATH", help="such as /login/, or a whole URL")
-    parser.add_argument("--ip", default="", metavar="ADDRESS", help="the client's address")
-    parser.add_argument("--user", default="", metavar="USER", help="a login name or a number; default nobody")
-    parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'", help="may be repeated")
-    parser.add_argument("--field", action="append", default=[], metavar="NAME=VALUE", help="of the form; may be repeated")
-
-
-def run(options: dict[str, Any], stdout: Any) -> None:
+def _explain(options: dict[str, Any], stdout: Any) -> None:
     try:
         reading.reload()
         text = _of_request(options) if options["path"] else _of_code(options["what"])
@@ -67,3 +53,20 @@ def _of_code(what: str) -> str:
     rows = [(by.rule, by.reason, by.window, in_words(by.identity)) for by in refused.by]
     first = f"{refused.code}: refused at {at}, on {refused.route or 'no request: code has asked'}"
     return f"{first}\n{table(('RULE', 'WHY', 'LIMIT', 'CLIENT'), rows)}"
+
+
+EXPLAIN = Subcommand(
+    NAME="explain",
+    HELP="Explain what the limits make of a request: each rule that it matches, and why others do not; each window's use now, "
+    "when it is free again, and the answer. Or what refused a visitor, by the code in the answer, within an hour. It counts "
+    "nothing.",
+    arguments=[
+        ("what", {"metavar": "METHOD|CODE", "help": "the method, such as GET; or the code alone, such as k7f2q"}),
+        ("path", {"nargs": "?", "default": "", "metavar": "PATH", "help": "such as /login/, or a whole URL"}),
+        ("--ip", {"default": "", "metavar": "ADDRESS", "help": "the client's address"}),
+        ("--user", {"default": "", "metavar": "USER", "help": "a login name or a number; default nobody"}),
+        ("--header", {"action": "append", "default": [], "metavar": "'NAME: VALUE'", "help": "may be repeated"}),
+        ("--field", {"action": "append", "default": [], "metavar": "NAME=VALUE", "help": "of the form; may be repeated"}),
+    ],
+    run=_explain,
+)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.core import checks
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import router, transaction
 
 from ratewindow import conf, rooms
@@ -14,18 +14,13 @@ from ratewindow.contrib.logins.ready import KINDS
 from ratewindow.contrib.logins.steps import kinds_of
 from ratewindow.contrib.logins.targets import STEPS
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.management.subcommand import table
+from ratewindow.management.subcommand import REASON, Subcommand, table
 from ratewindow.models import RateRule
 from ratewindow.operations import switch_off
 from ratewindow.rules.site_routes import routes
 from ratewindow.start import presets
 from ratewindow.start.presets import Preset
 
-NAME = "protect"
-HELP = (
-    "Add the ready rules for logins, mails that anybody may ask for, sign-ups, one-time codes and passwords typed again: in "
-    "shadow, or enforced with --enforce. Says what they cover. Rules that people have edited stay as they are."
-)
 UNCOMPARED = ("id", "name", "description", "mode_since")
 _SENDING = ("post", "put", "patch", "delete")
 UNSEEN = (
@@ -34,13 +29,7 @@ UNSEEN = (
 )
 
 
-def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("--enforce", action="store_true", help="enforce them, also those that it added in shadow before")
-    parser.add_argument("--check", action="store_true", help="change nothing, and exit 1 if a way in is open")
-    parser.add_argument("--reason", default="", help="why, for your colleagues and the history")
-
-
-def run(options: dict[str, Any], stdout: Any) -> None:
+def _run(options: dict[str, Any], stdout: Any) -> None:
     if problems := [each for each in checks.run_checks(tags=[TAG]) if each.id in NO_GATE]:
         raise CommandError("\n".join(f"{each.msg} {each.hint}" for each in problems))
     ready = [preset for group in presets.groups() if group.kind in KINDS for preset in group.found]
@@ -133,3 +122,16 @@ def _paths(kind: str) -> list[str]:
         if "format>" not in route.path and kind in kinds_of(route.way.callback, method, route.way.url_name or "", route.path)
     )
     return [*dict.fromkeys(paths)]
+
+
+PROTECT = Subcommand(
+    NAME="protect",
+    HELP="Add the ready rules for logins, mails that anybody may ask for, sign-ups, one-time codes and passwords typed again: in "
+    "shadow, or enforced with --enforce. Says what they cover. Rules that people have edited stay as they are.",
+    arguments=[
+        ("--enforce", {"action": "store_true", "help": "enforce them, also those that it added in shadow before"}),
+        ("--check", {"action": "store_true", "help": "change nothing, and exit 1 if a way in is open"}),
+        REASON,
+    ],
+    run=_run,
+)

@@ -4,7 +4,7 @@ import time
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import page
@@ -12,22 +12,15 @@ from ratewindow.contrib.privacy.client import TypedClient
 from ratewindow.contrib.privacy.stored import erase, find
 from ratewindow.counting import minutes
 from ratewindow.counting.counters import FLUSH_S
-from ratewindow.management.subcommand import table
+from ratewindow.management.subcommand import Subcommand, table
 from ratewindow.rooms import Found
 from ratewindow.rulebook import reading
 
-NAME = "subject"
-HELP = "Show what is stored about a client. With --erase, delete it; in sums a hash of nothing takes its place."
 HEADS = ("WHERE", "NUMBER", "SINCE", "UNTIL")
 SETTLED_S = minutes.MINUTE_S + 3 * FLUSH_S  # when processes have sent what they hold of this minute
 
 
-def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("identity", metavar="IDENTITY", help="such as ip:203.0.113.9, user:42, or a login name")
-    parser.add_argument("--erase", action="store_true", help="delete all of it; takes a minute")
-
-
-def run(options: dict[str, Any], stdout: Any) -> None:
+def _subject(options: dict[str, Any], stdout: Any) -> None:
     try:
         reading.reload()
         client = TypedClient(options["identity"])
@@ -59,3 +52,14 @@ def _as_text(who: str, found: list[Found]) -> str:
 
 def _moment(moment: datetime | None) -> str:
     return time_zone.local(moment).strftime("%Y-%m-%d %H:%M") if moment is not None else ""
+
+
+SUBJECT = Subcommand(
+    NAME="subject",
+    HELP="Show what is stored about a client. With --erase, delete it; in sums a hash of nothing takes its place.",
+    arguments=[
+        ("identity", {"metavar": "IDENTITY", "help": "such as ip:203.0.113.9, user:42, or a login name"}),
+        ("--erase", {"action": "store_true", "help": "delete all of it; takes a minute"}),
+    ],
+    run=_subject,
+)
