@@ -107,6 +107,7 @@ class Room(AppConfig):
     The methods import what they need when they are called: apps are made before models.
     """
 
+    default_auto_field = "django.db.models.BigAutoField"
     gives = ""  # what a site gets, in a few words
     stores = "nothing"  # what it keeps, and where
     subcommands: Mapping[str, str] = {}  # of ``manage.py ratewindow``: the module of each, or ``module:OBJECT``
@@ -115,6 +116,10 @@ class Room(AppConfig):
     keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text
     tabs: Collection[Tab] = ()  # its pages in the row of tabs
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
+
+    def __init__(self, app_name: str, app_module: Any) -> None:
+        self.label = f"ratewindow_{app_name.rpartition('.')[2]}"
+        super().__init__(app_name, app_module)
 
     def ready_rules(self) -> Iterable["Kind"]:
         """Ready rules, beside those of the core or, with the name of one, in its place."""

@@ -136,8 +136,11 @@ def _limits(windows: Sequence[Window]) -> str:
 def limit_in_words(window: Window) -> str:
     """``5 in 1 minute``, ``20 at once and then 5 in 1 minute``, ``5 in each day by the clock (UTC)``, or with another algorithm
     than the usual one after it: ``5 in 1 minute (sliding log)``."""
-    label = gettext(algorithm(window.algorithm).label).lower()
-    values: dict[str, Any] = {"limit": number(window.limit), "period": duration(window.period_ms), "algorithm": label}
+    values: dict[str, Any] = {
+        "limit": number(window.limit),
+        "period": duration(window.period_ms),
+        "algorithm": gettext(algorithm(window.algorithm).label).lower(),
+    }
     if window.aligned_to:
         return str(_BY_THE_CLOCK[window.aligned_to]) % {**values, "zone": window.timezone}
     if window.burst is not None:

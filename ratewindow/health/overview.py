@@ -151,11 +151,9 @@ def _unavailable(away: Sequence[Process], count: int) -> str:
         "away": len(away),
         "count": count,
     }
-    if count > 1:
-        text = gettext("%(servers)s unavailable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
-    else:  # while Redis is unavailable nobody knows of other processes
-        text = gettext("%(servers)s unavailable (%(how)s) since %(time)s: %(holds)s.")
-    return text % values
+    alone = gettext("%(servers)s unavailable (%(how)s) since %(time)s: %(holds)s.")  # who lacks Redis knows of no others
+    of_many = gettext("%(servers)s unavailable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
+    return (of_many if count > 1 else alone) % values
 
 
 def _all_well(found: Sequence[Process]) -> str:

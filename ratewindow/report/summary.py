@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgettext
 
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import number, percent
+from ratewindow.conf.in_words import filled, number, percent
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
 from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report
@@ -131,10 +131,9 @@ def refuses_everybody(spell: Spell, everybody: Everybody) -> str:
         "start": gettext("%(time)s, when %(by)s changed it") % {"time": since, "by": edit.by} if edit and edit.by else since,
         "end": time_zone.in_short(spell.end),
     }
-    if spell.ongoing:
-        return gettext("%(rule)s refuses nearly everybody: %(part)s, %(clients)s, since %(start)s.") % values
-    text = gettext("%(rule)s refused nearly everybody until %(end)s: %(count)s requests, %(clients)s, since %(start)s. Over now.")
-    return text % values
+    over = gettext("%(rule)s refused nearly everybody until %(end)s: %(count)s requests, %(clients)s, since %(start)s. Over now.")
+    goes_on = gettext("%(rule)s refuses nearly everybody: %(part)s, %(clients)s, since %(start)s.")
+    return (goes_on if spell.ongoing else over) % values
 
 
 def _quiet(report: Report, is_usual: bool) -> str:
@@ -156,10 +155,12 @@ def _quiet(report: Report, is_usual: bool) -> str:
 
 
 def _counts(report: Report) -> str:
-    values = {"passed": number(report.total.passed), "refused": number(report.total.refused), "time": report.period.words}
-    if report.period.words:
-        return gettext("%(passed)s passed, %(refused)s refused in %(time)s.") % values
-    return gettext("%(passed)s passed, %(refused)s refused.") % values
+    text = (
+        gettext("%(passed)s passed, %(refused)s refused in %(time)s.")
+        if report.period.words
+        else gettext("%(passed)s passed, %(refused)s refused.")
+    )
+    return filled(text, passed=report.total.passed, refused=report.total.refused, time=report.period.words)
 
 
 def about(behind: Behind, spell: Spell) -> str:
@@ -181,11 +182,12 @@ def about(behind: Behind, spell: Spell) -> str:
 
 def clients(many: HowMany) -> str:
     """``"1 client"``, ``"at least 1,000 clients"``."""
-    if many.exact:
-        text = ngettext("%(count)s client", "%(count)s clients", many.number)
-    else:
-        text = ngettext("at least %(count)s client", "at least %(count)s clients", many.number)
-    return text % {"count": number(many.number)}
+    text = (
+        ngettext("%(count)s client", "%(count)s clients", many.number)
+        if many.exact
+        else ngettext("at least %(count)s client", "at least %(count)s clients", many.number)
+    )
+    return filled(text, count=many.number)
 
 
 def who_was_refused(found: Offenders) -> str:

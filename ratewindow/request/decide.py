@@ -58,12 +58,12 @@ async def adecide(question: Question, what: What = "hit") -> Decision:
         return _failed(question, what, error, at_s, began_s)
 
 
-def at_time(question: Question, store: "Store", now_ms: int, what: What = "hit") -> Decision:
+def at_time(question: Question, store: "Store", now_ms: int) -> Decision:
     """The decision of `store` at another time than now, for whoever looks back on requests: nothing is remembered of it."""
     if (settled := _settled(question)) is not None:
         return settled
-    reply = store.run(question.checks, what, now_ms)
-    return _completed(decision_of(question.checks, reply, what), question, now_ms / 1000)
+    reply = store.run(question.checks, "hit", now_ms)
+    return _completed(decision_of(question.checks, reply, "hit"), question, now_ms / 1000)
 
 
 def _known(question: Question, what: What, at_s: float, began_s: float) -> Decision | None:

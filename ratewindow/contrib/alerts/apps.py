@@ -14,9 +14,7 @@ EVERY_S = 15
 
 class AlertsConfig(rooms.Room):
     name = "ratewindow.contrib.alerts"
-    label = "ratewindow_alerts"
     verbose_name = _("Alerts of rate limits")
-    default_auto_field = "django.db.models.BigAutoField"
     gives = "alerts by mail, log, webhook or signal, and yesterday's report by mail"
     stores = "a row for each channel, with the secret of its webhook"
     tabs = [

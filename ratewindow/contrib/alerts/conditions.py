@@ -153,8 +153,7 @@ def _ready(state: SiteState, _: AlertChannel) -> Texts:
             text = gettext(
                 "%(rule)s is ready to be enforced: in %(days)d days it would have refused %(would)s of %(met)s requests."
             )
-            values = {"rule": rule, "days": READY_DAYS, "would": number(sums.would_refuse), "met": number(sums.met)}
-            yield rule, text % values
+            yield rule, text % {"rule": rule, "days": READY_DAYS, "would": number(sums.would_refuse), "met": number(sums.met)}
 
 
 # Named as the model's fields. Those of refusals are ordered by strength.

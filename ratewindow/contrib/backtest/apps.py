@@ -12,7 +12,6 @@ from ratewindow import rooms
 
 class BacktestConfig(rooms.Room):
     name = "ratewindow.contrib.backtest"
-    label = "ratewindow_backtest"
     verbose_name = _("Backtests")
     gives = "what a limit would have done, from an access log: whom it refuses, the curve, and one number with its reason"
     tabs = [

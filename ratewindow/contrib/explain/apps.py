@@ -15,7 +15,6 @@ from ratewindow.background import Chore
 
 class ExplainConfig(rooms.Room):
     name = "ratewindow.contrib.explain"
-    label = "ratewindow_explain"
     verbose_name = _("Rate limits: Explain")
     gives = "why a request is refused, by the request or by the code of the refusal"
     stores = "the codes of refusals, in Redis for up to two hours"

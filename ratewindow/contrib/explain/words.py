@@ -40,8 +40,10 @@ def answer(found: Explanation) -> str:
         said = refused_by(refused.rule, refused.reason)
         if refused.retry_after is None:
             return f"{said} {gettext('Waiting does not help.')}"
-        moment = time_zone.in_short(found.at + timedelta(seconds=refused.retry_after))
-        values = {"time": moment, "wait": duration(math.ceil(refused.retry_after) * 1000)}  # over by then
+        values = {
+            "time": time_zone.in_short(found.at + timedelta(seconds=refused.retry_after)),
+            "wait": duration(math.ceil(refused.retry_after) * 1000),  # over by then
+        }
         return f"{said} {gettext('Next let through at %(time)s, in %(wait)s.') % values}"
     if found.is_off:
         return gettext("PASSES: limits are switched off.")

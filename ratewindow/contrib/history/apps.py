@@ -12,9 +12,7 @@ from ratewindow import rooms
 
 class HistoryConfig(rooms.Room):
     name = "ratewindow.contrib.history"
-    label = "ratewindow_history"
     verbose_name = _("History of rate limits")
-    default_auto_field = "django.db.models.BigAutoField"
     gives = "who changed what, when and why, and back; rules as files"
     stores = "a row for each edit"
     subcommands = {

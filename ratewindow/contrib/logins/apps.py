@@ -14,7 +14,6 @@ from ratewindow.contrib.logins.targets import LOGINS, STEPS
 
 class LoginsConfig(rooms.Room):
     name = "ratewindow.contrib.logins"
-    label = "ratewindow_logins"
     verbose_name = _("Rate limits: Logins")
     gives = "one count for every password that is tried, whatever the way in"
     stores = "who logged in from which address, in Redis for a day; a cookie with who has logged in there"

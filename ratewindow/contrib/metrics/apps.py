@@ -9,7 +9,6 @@ from ratewindow import rooms
 
 class MetricsConfig(rooms.Room):
     name = "ratewindow.contrib.metrics"
-    label = "ratewindow_metrics"
     verbose_name = _("Metrics of rate limits")
     gives = "totals and states for Prometheus, and OpenTelemetry"
     stores = "totals, in one hash of Redis"

@@ -7,7 +7,6 @@ from ratewindow import rooms
 
 class MovingConfig(rooms.Room):
     name = "ratewindow.contrib.moving"
-    label = "ratewindow_moving"
     verbose_name = _("Moving to rate limits")
     gives = "rules in shadow for what a site limits by django-ratelimit, DRF, axes, allauth or device cookies"
     subcommands = {"move": "ratewindow.contrib.moving.commands.move"}

@@ -7,7 +7,6 @@ from ratewindow import rooms
 
 class PrivacyConfig(rooms.Room):
     name = "ratewindow.contrib.privacy"
-    label = "ratewindow_privacy"
     verbose_name = _("Rate limits: Privacy")
     gives = "what is stored about one client, and its erasure, by command"
     subcommands = {"subject": "ratewindow.contrib.privacy.commands.subject:SUBJECT"}
