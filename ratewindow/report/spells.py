@@ -13,7 +13,7 @@ tell them (`Lately`), sooner than by a minute.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain, pairwise, takewhile
 from types import MappingProxyType
 from typing import Any
@@ -176,10 +176,7 @@ def _with_visitors(spell: Spell, known: Waiting, lately: Lately, now: datetime) 
     visitors = how_many(mine.clients, REFUSED, mine.registers_refused)
     if not visitors.exact:
         visitors = replace(visitors, number=max(visitors.number, round(estimate(mine.registers_refused))))
-
-    def seen(spell: Spell) -> Spell:
-        return replace(spell, visitors=visitors, alone=round(alone), count_last=mine.total.refused)
-
+    seen = partial(replace, visitors=visitors, alone=round(alone), count_last=mine.total.refused)
     worst = seen(spell.worst or spell)
     everybody = _everybody(worst, mine, lately) if worst.ongoing or now - worst.end <= SAID else None
     return replace(worst, everybody=everybody) if everybody is not None else seen(spell)

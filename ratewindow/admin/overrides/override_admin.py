@@ -41,8 +41,9 @@ def row(request: HttpRequest) -> Any:
     def row(override: Override) -> SafeString:
         rule = gettext("rule %s") % override.rule if override.rule else gettext("all rules")
         details = " · ".join(filter(None, [rule, override.reason, made_by(override)]))
-        named = whom(request, override.identity)
-        return format_html('<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', named, details)
+        return format_html(
+            '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', whom(request, override.identity), details
+        )
 
     return row
 
@@ -61,8 +62,11 @@ def end_button(override: Override) -> SafeString:
     """A button that submits the form around the list, with its CSRF token, to its own URL, which is relative to the list's."""
     if override.state == "ended":
         return SafeString('<span class="rw-quick"></span>')  # Django shows a dash for an empty string
-    button = '<span class="rw-quick"><button type="submit" class="button" formaction="{}">{}</button></span>'
-    return format_html(button, f"{override.pk}/end/", gettext("End now"))
+    return format_html(
+        '<span class="rw-quick"><button type="submit" class="button" formaction="{}">{}</button></span>',
+        f"{override.pk}/end/",
+        gettext("End now"),
+    )
 
 
 @admin.action(description=_("End selected ones now"), permissions=["change"])

@@ -61,5 +61,5 @@ def on_rule(request: HttpRequest, rule: str) -> list[Link]:
     rate = scaled(rule, 1 / 2)
     if not rate or not request.user.has_perm("ratewindow.add_override") or not may_switch(request):
         return []
-    given = {"identity": EVERYBODY, "action": "rate", "rule": rule, "rate": rate, "lasts": "1h"}
-    return [Link(url(request, ADD, **given), gettext("Tighten %s for everybody…") % rule, harms=True)]
+    form = url(request, ADD, identity=EVERYBODY, action="rate", rule=rule, rate=rate, lasts="1h")
+    return [Link(form, gettext("Tighten %s for everybody…") % rule, harms=True)]

@@ -68,11 +68,10 @@ def export(request: HttpRequest) -> HttpResponse:
             form.errors.as_json() if part in FILES else f"part={'|'.join(FILES)}", content_type="text/plain"
         )
     reading = form.read(MOST_NAMES)
-    lines = FILES[part][1](request, reading)
     name = f"ratewindow-{part}-{time_zone.local(reading.report.period.start):%Y%m%d-%H%M}.csv"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
-    csv.writer(response).writerows([safe(value) for value in line] for line in lines)
+    csv.writer(response).writerows([safe(value) for value in line] for line in FILES[part][1](request, reading))
     return response
 
 

@@ -95,8 +95,7 @@ def _save_together(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 def in_code(request: HttpRequest) -> Iterator[dict[str, Any]]:
     """The names that have a rate in code and no row."""
-    names = code_rates.load_names() - set(RateRule.objects.values_list("name", flat=True))
-    for name in sorted(names):
+    for name in sorted(code_rates.load_names() - set(RateRule.objects.values_list("name", flat=True))):
         rated = code_rates.rated(name)
         rule = code_rates.rule(name)  # None of a rate by a function
         yield {
@@ -111,6 +110,6 @@ def in_code(request: HttpRequest) -> Iterator[dict[str, Any]]:
 def _fields(use: CodeRate) -> dict[str, Any]:
     """What the rate says, as fields of the form, which begins in shadow: people enforce a rule when they have looked at it."""
     fields = {"name": use.name, "applies_to": "named", "key": use.key, "methods": ",".join(sorted(use.methods))}
-    usual = USUAL.of_rule
-    more = {field: value for field, value in use.options.of_rule.items() if field != "mode" and value != usual[field]}
+    given = use.options.of_rule.items()
+    more = {field: value for field, value in given if field != "mode" and value != USUAL.of_rule[field]}
     return {**fields, "normalise": use.normalise, **more}

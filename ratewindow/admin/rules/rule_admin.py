@@ -218,8 +218,13 @@ class RateRuleAdmin(RecordedAdmin):
         left_out = (
             format_html(' <span class="errornote rw-left-out">{}</span>', gettext("This rule %s.") % problem) if problem else ""
         )
-        link = '<a href="{}/"><strong>{}</strong> <span class="rw-sentence">{}</span></a>{}'
-        return format_html(link, rule.pk, rule.name, short_sentence(rule), left_out)
+        return format_html(
+            '<a href="{}/"><strong>{}</strong> <span class="rw-sentence">{}</span></a>{}',
+            rule.pk,
+            rule.name,
+            short_sentence(rule),
+            left_out,
+        )
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request) and may_enforce(request)

@@ -108,8 +108,12 @@ class EditAdmin(RecordedAdmin):
 
         @admin.display(description=_("who and reason"))
         def who(edit: Edit) -> SafeString:
-            text = '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span> {}'
-            return format_html(text, edit.by, Entry(edit, "", []).way, edit.reason)
+            return format_html(
+                '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span> {}',
+                edit.by,
+                Entry(edit, "", []).way,
+                edit.reason,
+            )
 
         return [when, what, who]
 
