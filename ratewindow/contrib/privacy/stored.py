@@ -100,7 +100,8 @@ def _erase_from_redis(client: TypedClient) -> None:
         redis.unlink(key)
     for minute, field, value in _sent(client):
         named = {client.stand_in(name) if client.is_in(name) else name: counted for name, counted in value.clients.named.items()}
-        erased = value._replace(clients=value.clients._replace(named=named))
+        known = {name: facts for name, facts in value.known.items() if not client.is_in(name)}
+        erased = value._replace(clients=value.clients._replace(named=named), known=known)
         redis.hset(state_keys.minute_who(minute), field, erased.to_text())
 
 
@@ -121,5 +122,5 @@ def _sent(client: TypedClient) -> Iterator[tuple[int, str, Who]]:
     for minute, fields in minutes.fields({number: state_keys.minute_who(number) for number in numbers}).items():
         for field, text in fields.items():
             value = who_from_text(text)
-            if value is not None and any(map(client.is_in, value.clients.named)):
+            if value is not None and any(map(client.is_in, (*value.clients.named, *value.known))):
                 yield minute, field, value
