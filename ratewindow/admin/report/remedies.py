@@ -8,7 +8,6 @@ from django.utils.translation import gettext
 from ratewindow.admin.base import reverse
 from ratewindow.admin.overrides.client import ADD, of_client, scaled, url
 from ratewindow.admin.rights import may_see, may_switch
-from ratewindow.admin.rules import new_rules
 from ratewindow.identity.address import is_internal
 from ratewindow.models import Mode, RateRule
 from ratewindow.overrides.subjects import EVERYBODY, masked
@@ -36,10 +35,10 @@ def remedies(request: HttpRequest, reading: Reading) -> Remedies:
 
 def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
     row: Any = RateRule.objects.filter(name=spell.rule).first()
-    if row is None and request.user.has_perm("ratewindow.add_raterule"):  # a rate in code, which a rule replaces
-        lines = (line for line in new_rules.in_code(request) if line["name"] == spell.rule)
-        return Remedies(links=tuple(Link(line["url"], gettext("Edit here")) for line in lines))
-    if row is None or not request.user.has_perm("ratewindow.change_raterule"):
+    if row is None:  # a rate in code, which a rule replaces
+        rules = reverse("admin:ratewindow_raterule_changelist", request=request)
+        return Remedies(links=(Link(f"{rules}#rw-in-code", gettext("Edit here")),))
+    if not request.user.has_perm("ratewindow.change_raterule"):
         return Remedies()
     look = Link(reverse("admin:ratewindow_raterule_look", [row.pk], request), gettext("Open rule"))
     if not spell.ongoing:
