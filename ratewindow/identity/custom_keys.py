@@ -12,6 +12,7 @@ The scope, such as the tenant, is the first part of every identity: ``scope:acme
 
 import inspect
 import re
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -133,9 +134,24 @@ def find(name: str) -> CustomKey | None:
         return _registered[name]
     if not conf.is_dotted_path(name):
         return None
+    if _is_to_come(name):
+        return CustomKey(name, partial(_imported_late, name))
     function = _imported(name)
     _check(name, function)
     return CustomKey(name, function)
+
+
+def _is_to_come(path: str) -> bool:
+    """Whether the function stands further down in a module that is being imported."""
+    module, _, attribute = path.rpartition(".")
+    known = sys.modules.get(module)
+    return getattr(getattr(known, "__spec__", None), "_initializing", False) and not hasattr(known, attribute)
+
+
+def _imported_late(path: str, request: HttpRequest) -> Any:
+    function = _imported(path)
+    _check(path, function)
+    return function(request)
 
 
 def _imported(name: str) -> Any:

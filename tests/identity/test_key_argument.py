@@ -1,5 +1,7 @@
 """Keys that code gives as functions, or as their dotted paths."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,3 +57,20 @@ def test_a_path_that_leads_nowhere_is_told_by_the_decorator_as_ever() -> None:
 def test_a_path_that_leads_nowhere_is_told_at_import(key: str) -> None:
     with pytest.raises(ValueError, match=r"is not a key: .* cannot be imported"):
         ratelimit(rate="1/m", key=key)
+
+
+def test_a_path_may_lead_to_what_its_module_has_not_come_to_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "early_views.py").write_text("""
+from ratewindow import ratelimit
+from tests.support.doors import plain
+
+view = ratelimit("early", "1/m", key="early_views.tenant")(plain(False))
+
+def tenant(request):
+    return request.META.get("HTTP_X_TENANT")
+""")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "early_views", raising=False)
+    import early_views  # type: ignore[import-not-found]
+
+    assert [get(early_views.view, headers={"x-tenant": each}).status_code for each in "aabb"] == [200, 429, 200, 429]
