@@ -21,7 +21,7 @@ from django.urls import URLPattern, path
 from django.utils.crypto import salted_hmac
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
 from ratewindow.admin.base import RecordedAdmin, register, render_page, reverse
 from ratewindow.admin.rights import check_code, may_enforce, may_see, may_switch, require, whom
@@ -147,7 +147,7 @@ class EditAdmin(RecordedAdmin):
             self,
             request,
             "admin/ratewindow/history/edit.html",
-            gettext("Edit"),
+            pgettext("noun", "Edit"),
             {
                 "entry": Entry.of(edit, request),
                 "undoing": Entry.of(change, request) if change is not None else None,
