@@ -66,6 +66,18 @@ def test_no_link_covers_the_form_above_the_list(open_page: Any, width: int) -> N
     sync_api.expect(page.locator(".messagelist")).to_contain_text("was added successfully")
 
 
+@pytest.mark.parametrize("width", [1000, 1280])
+def test_no_link_covers_the_title_of_a_block_or_narrows_its_form(open_page: Any, width: int) -> None:
+    override = Override.objects.block("ip:203.0.113.0/24", rule="checkout.payment.confirm.of.partner.shops")
+    page = open_page(reverse("admin:ratewindow_override_change", args=[override.pk]), viewport={"width": width, "height": 900})
+    links = page.locator(".object-tools").bounding_box()
+    for title in page.locator("#content > :is(h1, h2)").all():
+        box = title.bounding_box()
+        assert box["y"] + box["height"] <= links["y"] or box["x"] + box["width"] <= links["x"]
+    assert page.locator("#override_form").bounding_box()["y"] >= links["y"] + links["height"]
+    assert page.locator(".field-reason").bounding_box()["width"] > 500
+
+
 def test_an_address_is_blocked_for_an_hour_from_the_list_of_a_phone_refused_and_released(open_page: Any) -> None:
     page = open_page(LIST, viewport={"width": 400, "height": 900})
     form = page.locator(".rw-block-form")
