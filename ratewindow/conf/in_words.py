@@ -35,7 +35,7 @@ def _percentage(part: int, whole: int) -> str:
         return "0"
     share = 100 * part / whole
     if share < 0.1:
-        return "< 0.1"
+        return f"< {number_format(0.1, 1)}"
     if share < 10 or 99 <= share < 100:
         return number_format(1000 * part // whole / 10, 1)  # rounded down, so that only all is 100 %
     return f"{share:.0f}"
