@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from django.db import models
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import reverse
@@ -124,12 +125,11 @@ def _limits(rule: Values | None) -> dict[tuple[str, str], Values]:
 
 def _of_row(model: type[models.Model], before: Values | None, after: Values | None, named: Whom) -> Iterator[Line]:
     for field in fields(model):
-        default = plain(field.get_default())
-        was, becomes = (values and values.get(field.name, default) for values in (before, after))
+        was, becomes = (values and values.get(field.name, plain(field.get_default())) for values in (before, after))
         # A field of an added or deleted row that is not written had its default: it is left out.
         is_written = field.name in (before or after or {})
         if field.name not in _IN_TITLE and was != becomes and (is_written or (before is not None and after is not None)):
-            yield Line(str(field.verbose_name).capitalize(), *(_value(named, field, value) for value in (was, becomes)))
+            yield Line(capfirst(str(field.verbose_name)), *(_value(named, field, value) for value in (was, becomes)))
 
 
 def _of_release(done: dict[str, Any]) -> list[Line]:

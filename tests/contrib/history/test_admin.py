@@ -43,10 +43,11 @@ def confirmed(client: Client, url: str, **more: str) -> Any:
 def test_the_page_of_all_edits_says_who_when_why_and_each_field(admin_client: Any) -> None:
     with origin.edits("command mode", by="ben@host", reason="an attack"):
         define("5/m; 9/h", path="/login/")
-        define("7/m", mode="enforce", path="/login/", penalty=timedelta(minutes=15))
+        define("7/m", mode="enforce", path="/login/", penalty=timedelta(minutes=15), on_error="refuse")
     text = said(admin_client.get(ALL))
     for words in (
         *("Rule login Changed", "Mode Shadow: counts, refuses nobody → Enforce", "Penalty – → 15m", "Limit in 1m 5 → 7"),
+        "While Redis is unavailable As in the setting ON_ERROR → Refuse",
         *("Limit in 1h 9 → –", "ben@host by the command mode an attack", "Rule login Added", "Pattern /login/"),
     ):
         assert words in text, text
