@@ -42,6 +42,8 @@ Try
   4. The report, which counts all of that as it happens.
   5. Commands: while the demo runs, manage.py here uses its database and its Redis.
        {python} manage.py ratewindow rules
+  6. An emergency, while you look at the report: everybody, proxy, customer or guesser.
+       {python} -m testproject.scenes everybody --port {port}
 
 Logs are in {logs}. Ctrl-C ends everything.
 """
@@ -91,8 +93,8 @@ def _run(port: int, stop_signals: StopSignals) -> None:
         _wait_for_answer(port, programs)
         print("The site answers. Sending a little traffic ...", flush=True)
         visit(port, programs.watch)
-        seconds = time.monotonic() - started
-        print(READY.format(site=f"http://127.0.0.1:{port}", logs=folder, python=_python(), seconds=seconds), flush=True)
+        site, seconds = f"http://127.0.0.1:{port}", time.monotonic() - started
+        print(READY.format(site=site, port=port, logs=folder, python=_python(), seconds=seconds), flush=True)
         while True:
             programs.watch()
             time.sleep(0.1)
