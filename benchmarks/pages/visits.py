@@ -76,7 +76,8 @@ def addresses(overrides: int) -> dict[str, tuple[str, str]]:
     rule, block = RateRule.objects.get(name="rule-0007"), Override.objects.get_queryset().earliest("pk")
     edit, report = Edit.objects.earliest("pk"), reverse("admin:ratewindow_report")
     for name, page, of in (
-        ("a rule", "raterule_change", [rule.pk]),
+        ("a rule", "raterule_look", [rule.pk]),
+        ("the form of a rule", "raterule_change", [rule.pk]),
         ("the history of a rule", "raterule_history", [rule.pk]),
         ("a block", "override_change", [block.pk]),
         ("the history of a block", "override_history", [block.pk]),

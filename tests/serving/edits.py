@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -151,7 +152,7 @@ def edit_in_the_admin(served: Served, limit: int, rule: str = "edited") -> None:
     connection = served.connection()
     cookies = exchange(connection, "GET", "/log-in/admin/").session
     rows = exchange(connection, "GET", f"/admin/ratewindow/raterule/?q={rule}", Cookie=cookies).body.decode()
-    page = next(part.partition('"')[0] for part in rows.split('href="') if "/raterule/" in part and "/change/" in part)
+    page = f"{re.search(r'/admin/ratewindow/raterule/[0-9]+/', rows)[0]}change/"  # type: ignore[index]
     opened = exchange(connection, "GET", page, Cookie=cookies)
     form = _Form()
     form.feed(opened.body.decode())
