@@ -112,7 +112,8 @@ def is_rule(name: str) -> bool:
 
 def are_late(now_s: float) -> bool:
     """Whether counts have waited for an hour: the collector comes every minute, and forgets what is quiet for ten."""
-    return bool(process_clients.patient_client().zrangebyscore(state_keys.minutes(), "-inf", now_s - LATE_S, start=0, num=1))
+    quietest: Any = process_clients.patient_client().zrange(state_keys.minutes(), 0, 0, withscores=True)
+    return any(sent_s < now_s - LATE_S for _, sent_s in quietest)
 
 
 def settle(quiet_since_s: float) -> None:

@@ -8,11 +8,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext, ngettext
+from redis.exceptions import RedisError
 
 from ratewindow import conf
 from ratewindow.conf import time_zone
@@ -57,6 +59,7 @@ def status(*, at_server: bool = True) -> dict[str, Any]:
             "store": {"reachable": False},
             "processes": [],
             "fallback": {},
+            "warnings": [],
         }
 
 
@@ -171,8 +174,11 @@ def _warnings(found: Sequence[Process]) -> list[str]:
 def _late(store: dict[str, Any]) -> list[str]:
     """Nobody collects: the report forgets what waits for longer than Redis keeps it."""
     text = gettext("Nobody collects: run Celery's beat and a worker, or manage.py ratewindow collect every minute by cron.")
-    asks = store["reachable"] and not process_clients.in_memory()
-    return [text] if asks and minutes.are_late(time.time()) else []
+    is_late = False
+    if store["reachable"] and not process_clients.in_memory():
+        with suppress(RedisError, OSError):
+            is_late = minutes.are_late(time.time())
+    return [text] if is_late else []
 
 
 def proxies(found: Sequence[Process]) -> list[str]:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgett
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import filled, number, percent
+from ratewindow.counting.sums import NOTHING
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
 from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report
@@ -142,7 +143,7 @@ def _quiet(report: Report, is_usual: bool) -> str:
     if not total.met:
         return gettext("No request matched a rule.") if report.live else gettext("No request is known to have matched a rule.")
     text = _counts(report)
-    name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse)
+    name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse, default=("", NOTHING))
     if is_large(sums.would_refuse, sums.met):
         would = gettext("Enforced, %(rule)s would have refused %(part)s of %(met)s (%(share)s).") % {
             "rule": name,

@@ -57,7 +57,15 @@ def rows() -> None:
 
 
 def typed(**fields: str) -> dict[str, str]:
-    return {"action": "block", "identity": f"ip:{ME}", "lasts": "1h", "expires_at_0": "", "expires_at_1": "", **fields}
+    return {
+        "action": "block",
+        "identity": f"ip:{ME}",
+        "lasts": "1h",
+        "expires_at_0": "",
+        "expires_at_1": "",
+        "reason": "scraping",
+        **fields,
+    }
 
 
 def ratewindow(*line: str) -> str:

@@ -45,7 +45,9 @@ def links(response: Any) -> dict[str, str]:
     """What can be done, with the addresses."""
     found = re.search(r'<ul class="rw-actions">(.*?)</ul>', response.content.decode(), re.DOTALL)
     return (
-        {} if found is None else {label: unescape(url) for url, label in re.findall(r'<a href="([^"]*)">([^<]*)</a>', found[1])}
+        {}
+        if found is None
+        else {label: unescape(url) for url, label in re.findall(r'<a[^>]* href="([^"]*)">([^<]*)</a>', found[1])}
     )
 
 
