@@ -27,11 +27,11 @@ CHORES = (
     # Each call to Redis within `TIMEOUT`.
     Chore(edits.check_redis, edits.interval_s),
     Chore(processes.beat, lambda: processes.BEAT_S),
+    Chore(address.judge_sample, lambda: address.SAMPLE_S),
     # The database, a server that hangs, and listeners may hold up these for seconds: each has a thread that the others do
     # not wait for, while there is something to do.
     Chore(edits.reread, edits.interval_s, "rules", edits.is_stale),
     Chore(edits.reread_switch, lambda: reading.REREAD_ALONE_S, "rules", edits.is_alone),
-    Chore(address.judge_sample, lambda: address.SAMPLE_S, "rules", address.has_sample),
     Chore(shared_prefix.announce_unless_tested, lambda: shared_prefix.ANNOUNCE_S, "rules"),
     Chore(outage.breaker.look, lambda: breaker.PROBE_S, "probes", outage.breaker.is_watched),
     Chore(stores.shards.look, lambda: breaker.PROBE_S, "probes", stores.shards.are_watched),

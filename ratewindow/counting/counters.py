@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from ratewindow import conf
 from ratewindow.counting import minutes
 from ratewindow.counting.sheets import ALL, Line, Refusal, RequestFacts, Sheet, facts_of
-from ratewindow.counting.sums import MOST_NAMES, NOTHING, REFUSING, Sums, Who, added
+from ratewindow.counting.sums import MOST_NAMES, REFUSING, Sums, Who, added
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients
@@ -66,7 +66,7 @@ class Counters:
         only what was decided without the store."""
         if not stats:
             with self._lock:
-                self._uncounted.update({decision.cause for decision in decisions if decision.cause})
+                self._uncounted.update(decision.cause for decision in decisions if decision.cause)
             return
         facts: RequestFacts | str | None = None
         minute = int(self._clock_s()) // minutes.MINUTE_S
@@ -152,10 +152,10 @@ class Counters:
             return added(chain(self._gone.items(), *(sheet.sums().items() for sheet in self._sheets.values())))
 
     def causes(self) -> dict[str, int]:
-        """How many requests this process has decided without the store, by cause."""
+        """How many decisions this process has made without the store, by cause."""
         total = self._uncounted.copy()
-        reasons = self.since_start().get(ALL, NOTHING).reasons
-        total.update({cause: count for cause, count in reasons.items() if cause.startswith("store:")})
+        for rule, sums in self.since_start().items():
+            total.update({cause: count for cause, count in sums.reasons.items() if rule != ALL and cause.startswith("store:")})
         return dict(total)
 
     def _copies(self, unsent_alone: bool = False) -> dict[int, Sheet]:

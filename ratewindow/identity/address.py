@@ -159,13 +159,11 @@ def observe(meta: Mapping[str, Any]) -> None:
         watching = False
 
 
-def has_sample() -> bool:
-    return len(_sample) >= DIFFERENT
-
-
 def judge_sample() -> None:
     """Warn if a proxy names its clients and is not trusted, so that all of them count as one; and begin a new sample."""
     global watching, _sample
+    if len(_sample) < DIFFERENT:
+        return
     sample, _sample, watching = _sample, [], True
     senders = Counter(peer for peer, header, _ in sample if header)
     for peer, count in senders.most_common(1):

@@ -152,7 +152,8 @@ def edit_in_the_admin(served: Served, limit: int, rule: str = "edited") -> None:
     connection = served.connection()
     cookies = exchange(connection, "GET", "/log-in/admin/").session
     rows = exchange(connection, "GET", f"/admin/ratewindow/raterule/?q={rule}", Cookie=cookies).body.decode()
-    page = f"{re.search(r'/admin/ratewindow/raterule/[0-9]+/', rows)[0]}change/"  # type: ignore[index]
+    (number,) = re.findall(r'href="([0-9]+)/"', rows)
+    page = f"/admin/ratewindow/raterule/{number}/change/"
     opened = exchange(connection, "GET", page, Cookie=cookies)
     form = _Form()
     form.feed(opened.body.decode())
