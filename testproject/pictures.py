@@ -28,7 +28,7 @@ MARGIN = 16
 # For each picture: its page, below the index of the app, and the last element that is in it.
 PAGES = {
     "admin-rules.png": ("raterule/", "#content-main, .rw-in-code"),
-    "admin-rule.png": ("raterule/{rule}/", ".rw-over-time"),
+    "admin-rule.png": ("raterule/{rule}/", ".rw-figures"),
     "admin-blocks.png": ("override/", "#changelist-form"),
     "admin-report.png": ("throttlestat/", ".rw-over-time"),
 }

@@ -2,10 +2,12 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ratewindow import rooms
 from ratewindow.counting import minutes
 from ratewindow.counting.sheets import ALL
 from ratewindow.counting.sums import Counted, Distinct, Group, Sums, Who
@@ -14,7 +16,7 @@ from ratewindow.models import RateRule
 from ratewindow.report.report import Report, last, waiting
 from ratewindow.report.spells import Lately, Spell, spells
 from ratewindow.report.summary import refuses_everybody
-from ratewindow.rooms import Edited, Room
+from ratewindow.rooms import Edited
 from ratewindow.store.state_keys import client_tag
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,7 +51,9 @@ def found(lately: Lately | None = None, choice: str = "1h") -> list[Spell]:
 
 
 def an_edit(monkeypatch: pytest.MonkeyPatch, at: datetime, by: str = "root") -> None:
-    monkeypatch.setattr(Room, "first_edit", lambda *_: Edited(at, by, "/undo/"))
+    """As a room that keeps edits tells of it."""
+    room = SimpleNamespace(first_edit=lambda *_: Edited(at, by, "/undo/"))
+    monkeypatch.setattr(rooms, "installed", lambda: [room])
 
 
 def calm_hour(rule: str = "oops") -> None:
@@ -117,9 +121,9 @@ def test_the_seconds_before_say_that_it_has_ended(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_rule_that_is_enforced_no_more_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    an_edit(monkeypatch, NOW - MINUTE)
     counted(1, "oops", visitors(60))
     RateRule.objects.get(name="oops").delete()
+    an_edit(monkeypatch, NOW - MINUTE)
     assert [spell.ongoing for spell in found({"api": (1, 0), ALL: (1, 0)})] == [False]
 
 
