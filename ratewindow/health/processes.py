@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -132,16 +133,17 @@ def everywhere(client: Any) -> list[dict[str, Any]]:
     names = [name.decode(errors="replace") for name in index]
     with limited(conf.current().timeout_s):
         texts = cast("list[bytes | None]", client.mget([state_keys.process(name) for name in names]))
-    records = [_read(name, text) for name, text in zip(names, texts, strict=True) if text is not None]
+    known = own().keys()
+    records = [_read(name, text, known) for name, text in zip(names, texts, strict=True) if text is not None]
     return sorted((each for each in records if each), key=lambda each: (each["host"], each["pid"]))
 
 
-def _read(name: str, text: bytes) -> dict[str, Any] | None:
-    """None for what no process of this version writes."""
+def _read(name: str, text: bytes, known: Set[str]) -> dict[str, Any] | None:
+    """None for what no process of this version writes: a record has the fields that are `known`."""
     try:
         host, pid, kind, _ = name.split("|")
         record = json.loads(text)
-        if record.keys() != own().keys():
+        if record.keys() != known:
             raise ValueError("fields of another version")
         return {**record, "host": host, "pid": int(pid), "kind": kind}
     except (ValueError, AttributeError, RecursionError) as error:

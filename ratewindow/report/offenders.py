@@ -5,8 +5,8 @@ They are in the rows of OffenderStat, and in what the minutes in Redis have more
 * A count is never too large. `Offenders.bound` says by how much any may be too small, and what a name may have that is not
   listed; it is 0 as long as few clients were refused, and at most about a hundredth of the rule's requests of a process.
 * A client that was refused without a key, by a block or since what the key needs was missing, is its address.
-* One machine is often several clients: its address, and its address with each login name that it tries. So clients are listed in
-  their network if it has several addresses, and at their address if several are clients of that.
+* One machine is often several clients: its address, and its address with each login name that it tries. They are listed at that
+  address. How many visitors there were counts it once.
 """
 
 from collections import defaultdict

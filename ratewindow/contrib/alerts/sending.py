@@ -126,7 +126,7 @@ def changes(
     raised: dict[str, dict[str, str]] = {}
     for each in holds:
         alert = before.get(each.key)
-        if alert is None or each.kind == "everybody" != alert["condition"]:
+        if alert is None or (each.kind == "everybody" and alert["condition"] != "everybody"):
             alert = {"condition": each.kind, "rule": each.rule, "since": moment}
         raised.setdefault(each.key, {**alert, "last": moment, "text": each.text})
     new = [alert for alert in raised.values() if alert["since"] == moment]
