@@ -13,7 +13,7 @@ from ratewindow.conf.in_words import filled, number, percent
 from ratewindow.counting.sums import NOTHING
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
-from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report
+from ratewindow.report.report import DAY, HOUR, MINUTE, WITHOUT_BLOCKS, Period, Report
 from ratewindow.report.spells import REFUSED, SHARE, WOULD_REFUSE, Everybody, Spell, is_large
 
 
@@ -72,11 +72,13 @@ def figures(report: Report) -> list[dict[str, Any]]:
     def share(part: int) -> str:
         return gettext("%(percent)s of %(met)s") % {"percent": percent(part, total.met), "met": number(total.met)}
 
+    of_all = report.chosen in ("", WITHOUT_BLOCKS)
+    of_passed = gettext("of those passed, by rules in shadow") if of_all else gettext("of those passed")
     parts = (
         ("passed", gettext("Passed"), total.passed, share(total.passed)),
         ("refused", gettext("Refused"), total.refused, share(total.refused)),
         *([("other", gettext("Refused by another rule"), total.other, share(total.other))] if total.other else []),
-        ("would", gettext("Would refuse"), total.would_refuse, gettext("of those passed, by rules in shadow")),
+        ("would", gettext("Would refuse"), total.would_refuse, of_passed),
         *([("fallback", gettext("Decided without Redis"), total.fallback, share(total.fallback))] if total.fallback else []),
     )
     return [

@@ -127,7 +127,7 @@ const draw = () => {
     const bars = uPlot.paths.bars({size: [0.8, 48], gap: 0});
     chart = new uPlot({
         width: plot.clientWidth,
-        height: 240,
+        height: 180,
         padding: [12, 8, 0, 0],
         legend: {show: false},
         cursor: {y: false, points: {show: false}, drag: {x: true, y: false, setScale: false}},
@@ -179,7 +179,10 @@ const draw = () => {
     plot.setAttribute("aria-describedby", "rw-zoom-help");
     figure.append(said);
     const help = document.getElementById("rw-zoom-help");
-    if (help) help.hidden = false;
+    if (help) {
+        help.hidden = false;
+        legend.append(help);
+    }
     let anchor = last;
     let at = last;
     const select = () => {
@@ -214,7 +217,7 @@ const draw = () => {
     });
     plot.addEventListener("blur", clear);
 
-    new ResizeObserver(() => mine === chart && mine.setSize({width: plot.clientWidth, height: 240})).observe(plot);
+    new ResizeObserver(() => mine === chart && mine.setSize({width: plot.clientWidth, height: 180})).observe(plot);
 };
 
 // The theme button sets an attribute of the page; a change of the system's theme does not.
