@@ -29,6 +29,7 @@ class Link(NamedTuple):
     url: str
     text: str
     harms: bool = False  # it leads to what refuses more: red
+    short: str = ""  # in the row of its client or rule, which need not be named there
 
 
 class Tab(NamedTuple):

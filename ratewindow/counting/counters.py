@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from ratewindow import conf
 from ratewindow.counting import minutes
 from ratewindow.counting.sheets import ALL, Line, Refusal, RequestFacts, Sheet, facts_of
-from ratewindow.counting.sums import MOST_NAMES, REFUSING, Sums, Who, added
+from ratewindow.counting.sums import MOST_NAMES, OVER, REFUSING, SCARCE, SHARES, Sums, Who, added
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients
@@ -214,13 +214,21 @@ def _count_decision(line: Line, decision: RuleDecision) -> None:
     outcome = decision.outcome
     if outcome == "passed":
         line.numbers[PASSED] += 1
-        for answer in decision.windows:
-            if answer[1] < answer[0].scarce:  # by index, as nearly every request comes here
-                line.numbers[NEAR] += 1
-                break
+        counted, near = line.left, 0
+        for answer in decision.windows:  # by index, as nearly every request comes here
+            window = answer[0]
+            name, share = window.most_left, SHARES * answer[1] // (window.at_once or 1)
+            left = counted[name] if name in counted else line.left_of(name)
+            left[share if share < SHARES else SHARES] += 1
+            if share < SCARCE:
+                near = 1
+        line.numbers[NEAR] += near
     else:
         for place in PLACES[outcome]:
             line.numbers[place] += 1
+        for answer in decision.windows if outcome in REFUSING else ():
+            if answer.refuses:
+                line.left_of(answer.window.most_left)[OVER] += 1
     if decision.reason:
         _explain(line, decision)
     if decision.took_s:

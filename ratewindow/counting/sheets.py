@@ -17,7 +17,9 @@ from ratewindow.counting.sums import (
     MOST_CLIENTS,
     MOST_NETWORKS,
     NUMBERS,
+    OVER,
     REFUSING,
+    SHARES,
     SPANS,
     Counted,
     Distinct,
@@ -33,6 +35,7 @@ from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store.state_keys import client_tag
 
+MOST_LIMITS = 4  # of one rule of which it is counted how much was used, in a minute: overrides may give each client its own
 OF_REQUESTS = ("route:", "path:", "method:")  # identities that tell requests apart, and not who sends them
 
 
@@ -163,14 +166,25 @@ class Line:
         self.numbers = [0] * len(NUMBERS)
         self.reasons: dict[str, int] = {}
         self.spans = [0] * SPANS
+        self.left: dict[str, list[int]] = {}  # of each limit, by the twentieths that requests left of it, or `OVER`
         self.refused: defaultdict[str, RefusedClients] = defaultdict(RefusedClients)  # by outcome, of those in REFUSING
         # Of clients that were refused in this minute, or earlier and have come in each minute since.
         self.known: dict[str, Known] = before.carried() if before is not None else {}
 
     def sums(self) -> Sums:
-        return Sums.of(
-            self.numbers, dict(self.reasons), {BOUNDS[number]: count for number, count in enumerate(self.spans) if count}
-        )
+        latency = {BOUNDS[number]: count for number, count in enumerate(self.spans) if count}
+        used = {
+            f"{limit}:{'over' if left == OVER else 100 - 100 * left // SHARES}": count
+            for limit, counts in self.left.items()
+            for left, count in enumerate(counts)
+            if count
+        }
+        return Sums.of(self.numbers, dict(self.reasons), latency, used)
+
+    def left_of(self, limit: str) -> list[int]:
+        """The counts of one limit; those of limits beyond `MOST_LIMITS` are lost."""
+        counts = self.left.get(limit) or [0] * (OVER + 1)
+        return self.left.setdefault(limit, counts) if len(self.left) < MOST_LIMITS else counts
 
     def who(self, most: int) -> Who:
         """Whom it refused, with `most` clients, named as rows may name them: only now, since of a flood few names are left."""

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 Tally = Mapping[str, int]
 
 MOST_NAMES = 100  # of one tally
-_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,40}")
+_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,40}")
 _NONE: Tally = MappingProxyType({})
 
 
@@ -44,7 +44,7 @@ class Sums(NamedTuple):
     """A request counts once as passed, refused or other; would_refuse, fallback and near say more about one of these.
 
     `reasons` counts why requests were refused and why decisions were made without the store, `latency` how long
-    decisions took.
+    decisions took, `used` how much of its limits requests had used.
     """
 
     passed: int = 0
@@ -55,6 +55,8 @@ class Sums(NamedTuple):
     near: int = 0  # passed, with over 80 % of a limit used
     reasons: Tally = _NONE  # limit, penalty, ... of refusals; store:timeout, function:cost, ... of failures
     latency: Tally = _NONE  # by the upper bound of a span in milliseconds, one of `BOUNDS`
+    # By limit, ``100/m:35``: had used, itself included, up to 35 % of 100 in a minute; ``100/m:over``: found no room there.
+    used: Tally = _NONE
 
     def __bool__(self) -> bool:
         return any(self)
@@ -70,24 +72,27 @@ class Sums(NamedTuple):
         return (self.passed, self.refused, self.other, self.would_refuse, self.fallback, self.near)
 
     @classmethod
-    def of(cls, numbers: Iterable[int], reasons: Tally = _NONE, latency: Tally = _NONE) -> "Sums":
+    def of(cls, numbers: Iterable[int], *tallies: Tally) -> "Sums":
         passed, refused, other, would_refuse, fallback, near = numbers
-        return cls(passed, refused, other, would_refuse, fallback, near, reasons, latency)
+        return cls(passed, refused, other, would_refuse, fallback, near, *tallies)
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        return (self.reasons, self.latency, self.used)
 
     def plus(self, more: "Sums") -> "Sums":
-        return Sums.of(map(add, self.numbers, more.numbers), _plus(self.reasons, more.reasons), _plus(self.latency, more.latency))
+        return Sums.of(map(add, self.numbers, more.numbers), *map(_plus, self.tallies, more.tallies))
 
     def beyond(self, known: "Sums") -> "Sums":
         """What this report of the same requests has more than another one, number by number."""
         return Sums.of(
             (max(0, now - before) for now, before in zip(self.numbers, known.numbers, strict=True)),
-            _beyond(self.reasons, known.reasons),
-            _beyond(self.latency, known.latency),
+            *map(_beyond, self.tallies, known.tallies),
         )
 
     def to_text(self) -> str:
-        """``[[4,2,0,0,1,3],{"limit":2,"store:timeout":1},{"0.128":6}]``"""
-        return json.dumps([self.numbers, dict(self.reasons), dict(self.latency)], separators=(",", ":"))
+        """``[[4,2,0,0,1,3],{"limit":2,"store:timeout":1},{"0.128":6},{"5/m:60":1,"5/m:80":3}]``"""
+        return json.dumps([self.numbers, *map(dict, self.tallies)], separators=(",", ":"))
 
 
 NUMBERS = Sums._fields[:6]
@@ -98,9 +103,10 @@ NOTHING = Sums()
 def sums_from_text(text: str) -> Sums | None:
     """Read what `to_text` wrote. Another program may have written something else: None, or without what is no count."""
     try:
-        numbers, reasons, latency = json.loads(text)
-        if len(numbers) == len(NUMBERS) and all(map(is_count, numbers)):
-            return Sums.of(numbers, tally_of(reasons), tally_of(latency))
+        numbers, *tallies = json.loads(text)
+        # An older version sends no `used`.
+        if len(numbers) == len(NUMBERS) and len(tallies) in (2, len(TALLIES)) and all(map(is_count, numbers)):
+            return Sums.of(numbers, *map(tally_of, tallies))
     except (ValueError, TypeError, RecursionError):
         pass
     return None
@@ -129,6 +135,10 @@ def _plus(one: Tally, more: Tally) -> Tally:
 def _beyond(now: Tally, before: Tally) -> Tally:
     return {name: count - before.get(name, 0) for name, count in now.items() if count > before.get(name, 0)}
 
+
+SHARES = 20  # twentieths of a limit
+SCARCE = SHARES // 5  # with fewer left, over 80 % is used
+OVER = SHARES + 1  # in their place: there was no room
 
 SPANS = 50
 

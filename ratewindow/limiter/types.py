@@ -134,16 +134,25 @@ class Window(metaclass=_OneOfEach):
         return None if self.aligned_to else b"".join(map(bulk, self.arguments(0)))
 
     @cached_property
-    def scarce(self) -> float:
-        """With fewer units left than this, over 80 % of the window is used; of a bucket, of what it admits at once."""
-        return (self.limit if self.burst is None else self.burst) / 5
+    def at_once(self) -> int:
+        """The most units that can be left: of a bucket, what it admits at once."""
+        return self.limit if self.burst is None else self.burst
 
     @cached_property
     def text(self) -> str:
         """The window as a rate: ``"5/m"``, ``"100/2h"``."""
+        return f"{self.limit}/{self._period}"
+
+    @cached_property
+    def most_left(self) -> str:
+        """`at_once` in a period, as a rate."""
+        return f"{self.at_once}/{self._period}"
+
+    @property
+    def _period(self) -> str:
         period = format_duration(self.period_ms)
         one_unit = period[0] == "1" and period[1:].isalpha()
-        return f"{self.limit}/{period[1:] if one_unit else period}"
+        return period[1:] if one_unit else period
 
 
 def bulk(word: str | int) -> bytes:

@@ -36,6 +36,12 @@ class ThrottleStat(models.Model):
     latency = models.JSONField(
         _("latency"), default=dict, help_text=_("How long decisions took: counts by upper bounds in milliseconds.")
     )
+    used = models.JSONField(
+        _("used"),
+        default=dict,
+        db_default={},  # what an older version writes does not name it
+        help_text=_("How much of each limit requests had used: counts by upper bounds in percent."),
+    )
 
     class Meta:
         verbose_name = _("report")

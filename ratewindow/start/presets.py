@@ -193,9 +193,22 @@ def kinds() -> Sequence[Kind]:
 
 def groups() -> list[Group]:
     """The ready rules for this site, each under a name that neither a rule nor code has."""
-    rows = list(RateRule.objects.all())
-    taken = {row.name for row in rows} | code_rates.load_names() | set(code_rates.uses())
+    rows, taken = list(RateRule.objects.all()), _taken()
     return [group for kind in kinds() if (group := _group(kind, taken, _used(kind, rows))).found]
+
+
+def free_name(pattern: str) -> str:
+    """A name for a rule of this path or route: ``shop-search``, or ``shop-search.2``."""
+    place, taken = _place(pattern) or "site", _taken()
+    return next(name for name in chain([place], (f"{place}.{number}" for number in count(2))) if name not in taken)
+
+
+def _taken() -> set[str]:
+    return {*RateRule.objects.values_list("name", flat=True)} | code_rates.load_names() | set(code_rates.uses())
+
+
+def _place(pattern: str) -> str:
+    return slugify(pattern.replace(":", "-").replace("/", "-"))[:_MOST_OF_PLACE]
 
 
 def save(ready: Preset) -> RateRule:
@@ -248,7 +261,7 @@ def _with_free_name(ready: Preset, taken: set[str], used: Used) -> Preset:
 
 def _names(ready: Preset) -> Iterator[str]:
     """``login``, ``login.shop-login``, ``login.2`` and so on; of a part with its name at the end."""
-    place = slugify(ready.fields["pattern"].replace(":", "-").replace("/", "-"))[:_MOST_OF_PLACE]
+    place = _place(ready.fields["pattern"])
     end = f".{ready.part}" if ready.part else ""
     others = [place] if place else []
     return (name + end for name in chain([ready.kind], (f"{ready.kind}.{other}" for other in chain(others, count(2)))))

@@ -45,7 +45,9 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
     if may_add:
         links.append(Link(url(request, ADD, **given, action="allow"), gettext("Exempt…")))
     if may_add and (rate := scaled(rule, 2)):
-        links.append(Link(url(request, ADD, **given, action="rate", rate=rate), gettext("Raise for this client…")))
+        links.append(
+            Link(url(request, ADD, **given, action="rate", rate=rate), gettext("Raise for this client…"), short=gettext("Raise…"))
+        )
     if may_release(request) and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
         links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
     if may_add and not subject.meets_everybody and not is_internal(identity):

@@ -61,4 +61,4 @@ def on_rule(request: HttpRequest, rule: str) -> list[Link]:
     if not rate or not request.user.has_perm("ratewindow.add_override") or not may_switch(request):
         return []
     form = url(request, ADD, identity=EVERYBODY, action="rate", rule=rule, rate=rate, lasts="1h")
-    return [Link(form, gettext("Tighten %s for everybody…") % rule, harms=True)]
+    return [Link(form, gettext("Tighten %s for everybody…") % rule, harms=True, short=gettext("Tighten…"))]

@@ -23,7 +23,7 @@ from ratewindow.admin.base import WHY, RecordedAdmin, edits_no_rule, register, r
 from ratewindow.admin.overrides.override_admin import until
 from ratewindow.admin.report import page as report
 from ratewindow.admin.rights import may_enforce, require, whom
-from ratewindow.admin.rules import new_rules, rollout
+from ratewindow.admin.rules import new_rules, proposals, rollout
 from ratewindow.admin.rules.form import RuleForm, RuleWindowInline
 from ratewindow.admin.wording import mode_in_words, sentence, short_sentence
 from ratewindow.conf import time_zone
@@ -144,18 +144,20 @@ class RateRuleAdmin(RecordedAdmin):
         if not form.is_valid():  # it would be the report of all rules
             raise BadRequest
         year, lasting = last("1y", time_zone.now()), Override.objects.not_ended().filter(rule=rule.name)
+        reading, may_edit = form.read(), self.has_change_permission(request, rule)
         return render_page(
             self,
             request,
             "admin/ratewindow/raterule/look.html",
             rule.name,
             {
-                **report.body_context(request, form.read(), form),
+                **report.body_context(request, reading, form),
                 "media": report.MEDIA,
                 "rule": rule,
                 "mode": mode_in_words(rule),
                 "since": time_zone.local(rule.mode_since),
-                "may_edit": self.has_change_permission(request, rule),
+                "may_edit": may_edit,
+                "lower": proposals.lower_limits(request, rule, reading.report.known) if may_edit else None,
                 "may_enforce": may_enforce(request),
                 "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
                 "preview": _preview_of_row(rule),

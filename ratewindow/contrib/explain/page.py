@@ -17,6 +17,7 @@ from ratewindow.admin.base import edits_no_rule, render_page, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users, require
 from ratewindow.admin.rules.form import USUAL_METHODS
+from ratewindow.admin.rules.proposals import rule_for
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence
 from ratewindow.contrib.explain import codes, words
@@ -136,9 +137,17 @@ def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, A
         "before_rules": [*words.before_rules(found)],
         "rules": [_row(request, line, keys) for line in found.lines],
         # The hash of whoever was typed could be found elsewhere by who sees masks.
-        "actions": [*_actions(request, who, rule)] if found.refused is not None and may_see(request) else [],
+        "actions": [
+            *(_actions(request, who, rule) if found.refused is not None and may_see(request) else ()),
+            *_rule_for(request, found),
+        ],
         "at": time_zone.local(found.at),
     }
+
+
+def _rule_for(request: HttpRequest, found: Explanation) -> Iterator[Link]:
+    if link := rule_for(request, found.request, (line.rule for line in found.lines if line.effect != "no match")):
+        yield link
 
 
 def _actions(request: HttpRequest, identity: str, rule: str) -> Iterator[Link]:
