@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
@@ -193,18 +193,19 @@ def kinds() -> Sequence[Kind]:
 
 def groups() -> list[Group]:
     """The ready rules for this site, each under a name that neither a rule nor code has."""
-    rows, taken = list(RateRule.objects.all()), _taken()
+    rows = list(RateRule.objects.all())
+    taken = _taken(row.name for row in rows)
     return [group for kind in kinds() if (group := _group(kind, taken, _used(kind, rows))).found]
 
 
 def free_name(pattern: str) -> str:
     """A name for a rule of this path or route: ``shop-search``, or ``shop-search.2``."""
-    place, taken = _place(pattern) or "site", _taken()
+    place, taken = _place(pattern) or "site", _taken(RateRule.objects.values_list("name", flat=True))
     return next(name for name in chain([place], (f"{place}.{number}" for number in count(2))) if name not in taken)
 
 
-def _taken() -> set[str]:
-    return {*RateRule.objects.values_list("name", flat=True)} | code_rates.load_names() | set(code_rates.uses())
+def _taken(names: Iterable[str]) -> set[str]:
+    return {*names} | code_rates.load_names() | set(code_rates.uses())
 
 
 def _place(pattern: str) -> str:

@@ -1,6 +1,7 @@
 """Limits proposed by what clients have sent: for a rule in shadow, on its page, and for a new rule from a request."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +22,7 @@ from ratewindow.models import Mode, RateRule
 from ratewindow.report.proposal import Proposal, propose
 from ratewindow.report.report import Waiting
 from ratewindow.rooms import Link
-from ratewindow.rulebook import current
+from ratewindow.rulebook import reading
 from ratewindow.rules.rule import Rule
 from ratewindow.start.presets import free_name
 
@@ -30,8 +31,9 @@ START = "60/m"  # of a rule for requests of which nothing is known
 
 def lower_limits(request: HttpRequest, row: RateRule, known: Waiting) -> tuple[str, Link] | None:
     """Why a rule in shadow could have lower limits, and the link to its form with these."""
-    rule = current.rulebook().by_name.get(row.name) if row.mode == Mode.SHADOW else None
-    found = propose(rule, time_zone.now(), known) if rule is not None else None
+    found = None
+    with suppress(ValueError):  # an invalid row, which raw SQL has written
+        found = propose(reading.freeze(row), time_zone.now(), known) if row.mode == Mode.SHADOW else None
     if found is None or not found.is_lower:
         return None
     form = f"{reverse('admin:ratewindow_raterule_change', [row.pk], request)}?{urlencode(limit_values(found.windows))}"
@@ -39,8 +41,8 @@ def lower_limits(request: HttpRequest, row: RateRule, known: Waiting) -> tuple[s
 
 
 def rule_for(request: HttpRequest, asked: HttpRequest, matching: Iterable[Rule]) -> Link | None:
-    """A link to the form of a new rule for requests like `asked`, with limits by what is known of the rules that match it, as
-    far as they match; to the rule that waits in shadow, if there is one for its path."""
+    """A link to the form of a new rule for requests like `asked`, with limits by what is known of the rule that matches it and
+    the fewest others; to the rule that waits in shadow, if there is one for its path."""
     rules = list(matching)
     own = [rule.name for rule in rules if rule.mode == Mode.SHADOW and rule.applies_to not in ("all", "named")]
     for row in RateRule.objects.filter(name__in=own)[:1]:
@@ -48,8 +50,8 @@ def rule_for(request: HttpRequest, asked: HttpRequest, matching: Iterable[Rule])
         return Link(look, gettext("%s already waits in shadow: open it") % row.name)
     if not request.user.has_perm("ratewindow.add_raterule"):
         return None
-    now, known, match = time_zone.now(), report_for(request).known, match_of(asked)
-    found = min(filter(None, (propose(rule, now, known) for rule in rules)), key=lambda each: each.requests, default=None)
+    match, narrowest = match_of(asked), max(rules, key=lambda rule: len(rule.pattern), default=None)
+    found = propose(narrowest, time_zone.now(), report_for(request).known) if narrowest is not None else None
     name = match.view_name if match is not None else ""
     target = {"applies_to": "route", "pattern": name} if name else {"applies_to": "path", "pattern": asked.path_info}
     fields: dict[str, Any] = {

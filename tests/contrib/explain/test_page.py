@@ -17,10 +17,11 @@ from django.urls import reverse
 from ratewindow import ratelimit
 from ratewindow.contrib.explain import codes
 from ratewindow.counting.counters import counters
+from ratewindow.counting.sums import Sums
 from ratewindow.models import Override
 from ratewindow.rulebook import reading
 from tests.support.doors import answer, behind_middleware, plain, statuses
-from tests.support.rule_pages import LIST, define, look, said
+from tests.support.rule_pages import LIST, count, define, look, said
 from tests.support.staff import staff
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,7 +68,14 @@ def test_a_request_is_explained_and_the_address_shows_the_same_to_a_colleague(pa
     text = said(response)
     assert "REFUSED by login: its limit is reached. Next let through at" in text and "1 of 1 in 1h" in text
     assert "api does not match the path is not below /api/" in text
-    assert list(links(response)) == ["Exempt…", "Raise for this client…", "Release…", "Block…", "Open rule"]
+    assert list(links(response)) == [
+        "Exempt…",
+        "Raise for this client…",
+        "Release…",
+        "Block…",
+        "Open rule",
+        "Make a rule for this…",
+    ]
 
 
 def test_what_can_be_done_is_filled_in_there(page: Client) -> None:
@@ -252,3 +260,16 @@ async def test_under_asgi_it_says_the_same() -> None:
     await client.aforce_login(await boss())
     response = await client.get(EXPLAIN, ASKED)
     assert "the request has no session+user, and such requests pass uncounted" in said(response)
+
+
+def test_a_rule_for_a_request_begins_with_what_clients_have_sent(page: Client) -> None:
+    asked = {"path": "/login/", "address": "203.0.113.9"}
+    fields = dict(parse_qsl(urlsplit(links(page.get(EXPLAIN, asked))["Make a rule for this…"]).query))
+    assert (fields["windows-0-limit"], fields["key"]) == ("60", "user_or_ip") and "not known yet" in fields["description"]
+    define("all", "100/m", applies_to="all", key="ip", mode="enforce")
+    count(all=Sums(passed=500, used={"100/m:25": 500}))
+    fields = dict(parse_qsl(urlsplit(links(page.get(EXPLAIN, asked))["Make a rule for this…"]).query))
+    assert (fields["windows-0-limit"], fields["windows-0-period"], fields["key"]) == ("40", "1m", "ip")
+    assert "No client sent more than 25 in 1 minute" in fields["description"]
+    waiting = define("login", "5/m", path="/login/", mode="shadow")
+    assert links(page.get(EXPLAIN, asked))["login already waits in shadow: open it"] == look(waiting)
