@@ -195,7 +195,9 @@ class Counters:
     def _drop(self, minute: int) -> None:
         sheet = self._sheets.pop(minute)
         has_room = len(self._gone) < MOST_GONE
-        over = ((rule if has_room or rule in self._gone else OTHERS, sums) for rule, sums in sheet.sums().items())
+        over = (
+            (rule if has_room or rule in self._gone else OTHERS, sums._replace(used={})) for rule, sums in sheet.sums().items()
+        )
         self._gone = added(chain(self._gone.items(), over))
 
 

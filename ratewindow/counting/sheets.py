@@ -35,7 +35,7 @@ from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store.state_keys import client_tag
 
-MOST_LIMITS = 4  # of one rule of which it is counted how much was used, in a minute: overrides may give each client its own
+MOST_LIMITS = 10  # of a rule, of which it is counted how much was used in a minute: overrides may give each client its own
 OF_REQUESTS = ("route:", "path:", "method:")  # identities that tell requests apart, and not who sends them
 
 
@@ -265,7 +265,10 @@ class Sheet:
 
     def sums(self) -> dict[str, Sums]:
         by_rule = {rule: line.sums() for rule, line in self.lines.items()}
-        return {**by_rule, ALL: reduce(Sums.plus, by_rule.values()).beyond(self.again.sums())} if by_rule else {}
+        if not by_rule:
+            return {}
+        together = reduce(Sums.plus, by_rule.values()).beyond(self.again.sums())
+        return {**by_rule, ALL: together._replace(used={})}  # of limits of different rules it would say nothing
 
     def who(self) -> dict[str, Who]:
         return {rule: line.who(self._most_clients()) for rule, line in self.lines.items()}

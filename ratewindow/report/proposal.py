@@ -5,10 +5,11 @@ higher one. So of all requests a limit would have refused at most those that wer
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ratewindow.counting.sums import SHARES, Tally
+from ratewindow.counting.sums import NOTHING, SHARES, Tally
 from ratewindow.limiter.types import Window
 from ratewindow.report.report import Report, Waiting, last
 from ratewindow.rules.rule import Rule
@@ -21,15 +22,15 @@ HEADROOM = 1.5
 
 @dataclass(frozen=True)
 class Proposal:
-    """`windows` are those of the rule with other limits, none higher. In none of `most` has a client sent more, but for `above`
-    of the requests."""
+    """`windows` are those of the rule with other limits, none higher. But for `above` of the requests that were counted under the
+    present limits, no client had sent more than `most`."""
 
     rule: Rule
     windows: tuple[Window, ...]
     most: tuple[Window, ...]
     requests: int
     above: int
-    since: datetime  # requests are known
+    since: datetime  # the rule's requests are known
 
     @property
     def is_lower(self) -> bool:
@@ -48,6 +49,14 @@ def propose(rule: Rule, now: datetime, known: Waiting) -> Proposal | None:
     most, requests, above = zip(*parts, strict=True)
     since = min((step for step, _ in found.steps_of_rules), default=now)
     return Proposal(rule, tuple(map(_with_headroom, most, rule.windows)), most, min(requests), sum(above), since)
+
+
+def propose_by(rules: Iterable[Rule], now: datetime, known: Waiting) -> Proposal | None:
+    """By the rule that fewest requests matched: of several for the same request it says most about those like it."""
+    sums = Report(last(SPAN, now), known).rules
+    met = {rule: sums.get(rule.name, NOTHING).met for rule in rules}
+    narrowest = min((rule for rule in met if met[rule] >= LEAST), key=met.__getitem__, default=None)
+    return propose(narrowest, now, known) if narrowest is not None else None
 
 
 def _of_window(window: Window, used: Tally) -> tuple[Window, int, int] | None:

@@ -38,7 +38,7 @@ def test_a_share_never_hides_that_something_happened(part, whole, text):
     assert percent(part, whole) == text
 
 
-@pytest.mark.parametrize(("part", "whole", "text"), [(4, 1000, "0,4 %"), (1, 100_000, "< 0,1 %")])
+@pytest.mark.parametrize(("part", "whole", "text"), [(4, 1000, "0,4\xa0%"), (1, 100_000, "< 0,1\xa0%")])
 def test_a_share_has_the_decimal_sign_of_the_language(part: int, whole: int, text: str) -> None:
     with translation.override("ru"):
         assert percent(part, whole) == text

@@ -10,6 +10,7 @@ import pytest
 from django.test import RequestFactory, override_settings
 
 from ratewindow.counting.counters import Counters
+from ratewindow.counting.sheets import ALL, MOST_LIMITS
 from ratewindow.counting.sums import MOST_AGENT, MOST_CLIENTS, MOST_NETWORKS, Counted, Known
 from ratewindow.limiter.types import RuleDecision, Window, WindowAnswer
 from tests.support.made_counts import NOW_MINUTE, NOW_S
@@ -98,6 +99,24 @@ def test_near_is_a_request_that_passed_with_over_80_percent_of_any_limit_used(li
     process.record([RuleDecision(rule="login", windows=(answer,), outcome="would_refuse", reason="limit")])
     process.record([RuleDecision(False, rule="login", windows=(answer,), outcome="refused", reason="limit")])
     assert process.held()[NOW_MINUTE]["login"].near == near
+
+
+def test_how_much_was_used_is_counted_of_each_limit_of_each_rule_and_of_no_other_client(process):
+    minute, hour = Window(10, 60_000), Window(1000, 3_600_000)
+    process.record([RuleDecision(rule="api", windows=(WindowAnswer(minute, 7, 0, 1), WindowAnswer(hour, 999, 0, 1)))])
+    full = (WindowAnswer(minute, 0, 5, 1), WindowAnswer(hour, 990, 0, 1))
+    process.record([RuleDecision(rule="api", windows=full, outcome="would_refuse", reason="limit")])
+    process.record([RuleDecision(False, rule="api", windows=full, outcome="other")])
+    sums = process.held()[NOW_MINUTE]
+    assert sums["api"].used == {"10/m:30": 1, "10/m:over": 1, "1000/h:5": 1}
+    assert sums[ALL].used == {} and process.since_start()[ALL].used == {}
+
+
+def test_of_many_limits_of_one_rule_the_first_are_counted(process):
+    for limit in range(1, 100):
+        process.record([RuleDecision(rule="api", windows=(WindowAnswer(Window(limit, 60_000), 0, 0, 1),))] * 2)
+    used = process.held()[NOW_MINUTE]["api"].used
+    assert used == {f"{limit}/m:100": 2 for limit in range(1, MOST_LIMITS + 1)}
 
 
 def test_an_attack_of_rotating_addresses_shows_as_its_network(process):

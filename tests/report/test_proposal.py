@@ -13,7 +13,7 @@ from ratewindow.counting.collecting import store_sums
 from ratewindow.counting.counters import Counters
 from ratewindow.counting.sums import Sums
 from ratewindow.limiter import Limiter, MemoryStore, Window
-from ratewindow.report.proposal import Proposal, propose
+from ratewindow.report.proposal import Proposal, propose, propose_by
 from ratewindow.report.report import waiting
 from ratewindow.rules.rule import CountWhen, Rule
 from tests.support.made_counts import NOW_MINUTE, NOW_S
@@ -77,6 +77,16 @@ def test_a_week_is_looked_at() -> None:
     found = known({"100/m:10": 5_000}, at=now - timezone.timedelta(days=6))
     assert found is not None and found.requests == 5_000
     assert now - timezone.timedelta(days=6, hours=3) < found.since <= now - timezone.timedelta(days=6)
+
+
+def test_of_several_rules_it_is_by_the_one_that_fewest_requests_matched() -> None:
+    everything, idle = replace(RULE, name="everything"), replace(RULE, name="idle")
+    known({"100/m:80": 9_000}, everything)
+    known({"100/m:10": 500})
+    known({"100/m:5": 50}, idle)  # too few
+    found = propose_by([everything, idle, RULE], timezone.now(), waiting())
+    assert found is not None and found.rule == RULE and rates(found.most) == ["10/m"]
+    assert propose_by([idle], timezone.now(), waiting()) is propose_by([], timezone.now(), waiting()) is None
 
 
 def counted(decisions: Sequence[Any]) -> Sums:

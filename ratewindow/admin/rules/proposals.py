@@ -1,7 +1,6 @@
 """Limits proposed by what clients have sent: for a rule in shadow, on its page, and for a new rule from a request."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +18,7 @@ from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Mode, RateRule
-from ratewindow.report.proposal import Proposal, propose
+from ratewindow.report.proposal import Proposal, propose, propose_by
 from ratewindow.report.report import Waiting
 from ratewindow.rooms import Link
 from ratewindow.rulebook import reading
@@ -30,28 +29,35 @@ START = "60/m"  # of a rule for requests of which nothing is known
 
 
 def lower_limits(request: HttpRequest, row: RateRule, known: Waiting) -> tuple[str, Link] | None:
-    """Why a rule in shadow could have lower limits, and the link to its form with these."""
-    found = None
-    with suppress(ValueError):  # an invalid row, which raw SQL has written
-        found = propose(reading.freeze(row), time_zone.now(), known) if row.mode == Mode.SHADOW else None
+    """What clients sent to a rule in shadow that could have lower limits, and the link to its form with these."""
+    if row.mode != Mode.SHADOW:
+        return None
+    try:
+        found = propose(reading.freeze(row), time_zone.now(), known)
+    except ValueError:  # an invalid row, which raw SQL has written
+        return None
     if found is None or not found.is_lower:
         return None
     form = f"{reverse('admin:ratewindow_raterule_change', [row.pk], request)}?{urlencode(limit_values(found.windows))}"
     return _sent(found), Link(form, gettext("With headroom: use %s…") % _limits(found.windows))
 
 
-def rule_for(request: HttpRequest, asked: HttpRequest, matching: Iterable[Rule]) -> Link | None:
-    """A link to the form of a new rule for requests like `asked`, with limits by what is known of the rule that matches it and
-    the fewest others; to the rule that waits in shadow, if there is one for its path."""
+def for_requests_like(request: HttpRequest, asked: HttpRequest, matching: Iterable[Rule]) -> Iterator[Link]:
+    """To the form of a new rule for the route of `asked`, with limits by what is known of the rules that match it; or to the rule
+    for its path that waits in shadow."""
     rules = list(matching)
     own = [rule.name for rule in rules if rule.mode == Mode.SHADOW and rule.applies_to not in ("all", "named")]
-    for row in RateRule.objects.filter(name__in=own)[:1]:
+    row = RateRule.objects.filter(name__in=own).first()
+    if row is not None:
         look = reverse("admin:ratewindow_raterule_look", [row.pk], request)
-        return Link(look, gettext("%s already waits in shadow: open it") % row.name)
-    if not request.user.has_perm("ratewindow.add_raterule"):
-        return None
-    match, narrowest = match_of(asked), max(rules, key=lambda rule: len(rule.pattern), default=None)
-    found = propose(narrowest, time_zone.now(), report_for(request).known) if narrowest is not None else None
+        yield Link(look, gettext("%s already waits in shadow: open it") % row.name)
+    elif request.user.has_perm("ratewindow.add_raterule"):
+        found = propose_by(rules, time_zone.now(), report_for(request).known)
+        yield Link(_form_of(asked, found), gettext("Make a rule for this…"))
+
+
+def _form_of(asked: HttpRequest, found: Proposal | None) -> str:
+    match = match_of(asked)
     name = match.view_name if match is not None else ""
     target = {"applies_to": "route", "pattern": name} if name else {"applies_to": "path", "pattern": asked.path_info}
     fields: dict[str, Any] = {
@@ -61,7 +67,7 @@ def rule_for(request: HttpRequest, asked: HttpRequest, matching: Iterable[Rule])
         "key": found.rule.key if found else "user_or_ip",
         "description": _reason(found),
     }
-    return Link(add_url(fields, found.windows if found else parse_rates(START)), gettext("Make a rule for this…"))
+    return add_url(fields, found.windows if found else parse_rates(START))
 
 
 def _reason(found: Proposal | None) -> str:
@@ -80,10 +86,13 @@ def _sent(found: Proposal) -> str:
     }
     if found.above:
         text = gettext(
-            "In %(time)s, %(requests)s requests matched %(rule)s. But for %(above)s of them, no client sent more than %(most)s."
+            "In %(time)s, %(requests)s requests were counted under the limits of %(rule)s. But for %(above)s of them, no client "
+            "had sent more than %(most)s."
         )
     else:
-        text = gettext("In %(time)s, %(requests)s requests matched %(rule)s. No client sent more than %(most)s.")
+        text = gettext(
+            "In %(time)s, %(requests)s requests were counted under the limits of %(rule)s. No client had sent more than %(most)s."
+        )
     return filled(text, **values)
 
 

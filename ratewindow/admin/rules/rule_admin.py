@@ -144,20 +144,20 @@ class RateRuleAdmin(RecordedAdmin):
         if not form.is_valid():  # it would be the report of all rules
             raise BadRequest
         year, lasting = last("1y", time_zone.now()), Override.objects.not_ended().filter(rule=rule.name)
-        reading, may_edit = form.read(), self.has_change_permission(request, rule)
+        shown, may_edit = form.read(), self.has_change_permission(request, rule)
         return render_page(
             self,
             request,
             "admin/ratewindow/raterule/look.html",
             rule.name,
             {
-                **report.body_context(request, reading, form),
+                **report.body_context(request, shown, form),
                 "media": report.MEDIA,
                 "rule": rule,
                 "mode": mode_in_words(rule),
                 "since": time_zone.local(rule.mode_since),
                 "may_edit": may_edit,
-                "lower": proposals.lower_limits(request, rule, reading.report.known) if may_edit else None,
+                "lower": proposals.lower_limits(request, rule, shown.report.known) if may_edit else None,
                 "may_enforce": may_enforce(request),
                 "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
                 "preview": _preview_of_row(rule),

@@ -17,7 +17,7 @@ from ratewindow.admin.base import edits_no_rule, render_page, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users, require
 from ratewindow.admin.rules.form import USUAL_METHODS
-from ratewindow.admin.rules.proposals import rule_for
+from ratewindow.admin.rules.proposals import for_requests_like
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence
 from ratewindow.contrib.explain import codes, words
@@ -139,15 +139,10 @@ def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, A
         # The hash of whoever was typed could be found elsewhere by who sees masks.
         "actions": [
             *(_actions(request, who, rule) if found.refused is not None and may_see(request) else ()),
-            *_rule_for(request, found),
+            *for_requests_like(request, found.request, (line.rule for line in found.lines if line.effect != "no match")),
         ],
         "at": time_zone.local(found.at),
     }
-
-
-def _rule_for(request: HttpRequest, found: Explanation) -> Iterator[Link]:
-    if link := rule_for(request, found.request, (line.rule for line in found.lines if line.effect != "no match")):
-        yield link
 
 
 def _actions(request: HttpRequest, identity: str, rule: str) -> Iterator[Link]:

@@ -270,6 +270,6 @@ def test_a_rule_for_a_request_begins_with_what_clients_have_sent(page: Client) -
     count(all=Sums(passed=500, used={"100/m:25": 500}))
     fields = dict(parse_qsl(urlsplit(links(page.get(EXPLAIN, asked))["Make a rule for this…"]).query))
     assert (fields["windows-0-limit"], fields["windows-0-period"], fields["key"]) == ("40", "1m", "ip")
-    assert "No client sent more than 25 in 1 minute" in fields["description"]
+    assert "No client had sent more than 25 in 1 minute" in fields["description"]
     waiting = define("login", "5/m", path="/login/", mode="shadow")
     assert links(page.get(EXPLAIN, asked))["login already waits in shadow: open it"] == look(waiting)
