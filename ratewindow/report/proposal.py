@@ -52,11 +52,11 @@ def propose(rule: Rule, now: datetime, known: Waiting) -> Proposal | None:
 
 
 def propose_by(rules: Iterable[Rule], now: datetime, known: Waiting) -> Proposal | None:
-    """By the rule that fewest requests matched: of several for the same request it says most about those like it."""
+    """By the rule that fewest requests matched, of those that allow it: it says most about requests like one that matches all."""
     sums = Report(last(SPAN, now), known).rules
     met = {rule: sums.get(rule.name, NOTHING).met for rule in rules}
-    narrowest = min((rule for rule in met if met[rule] >= LEAST), key=met.__getitem__, default=None)
-    return propose(narrowest, now, known) if narrowest is not None else None
+    proposals = (propose(rule, now, known) for rule in sorted(met, key=met.__getitem__) if met[rule] >= LEAST)
+    return next(filter(None, proposals), None)
 
 
 def _of_window(window: Window, used: Tally) -> tuple[Window, int, int] | None:

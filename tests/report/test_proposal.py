@@ -86,6 +86,9 @@ def test_of_several_rules_it_is_by_the_one_that_fewest_requests_matched() -> Non
     known({"100/m:5": 50}, idle)  # too few
     found = propose_by([everything, idle, RULE], timezone.now(), waiting())
     assert found is not None and found.rule == RULE and rates(found.most) == ["10/m"]
+    full = replace(RULE, name="full")
+    known({"100/m:over": 200}, full)
+    assert propose_by([everything, full], timezone.now(), waiting()) == propose_by([everything], timezone.now(), waiting())
     assert propose_by([idle], timezone.now(), waiting()) is propose_by([], timezone.now(), waiting()) is None
 
 
