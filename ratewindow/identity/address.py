@@ -162,9 +162,10 @@ def observe(meta: Mapping[str, Any]) -> None:
 def judge_sample() -> None:
     """Warn if a proxy names its clients and is not trusted, so that all of them count as one; and begin a new sample."""
     global watching, _sample
+    watching = True  # also if a thread has just found full the sample that the last call took
     if len(_sample) < DIFFERENT:
         return
-    sample, _sample, watching = _sample, [], True
+    sample, _sample = _sample, []
     senders = Counter(peer for peer, header, _ in sample if header)
     for peer, count in senders.most_common(1):
         headers = {(header, value) for sender, header, value in sample if sender == peer and header}

@@ -104,3 +104,10 @@ def test_after_the_sample_nothing_is_looked_at_until_the_next(monkeypatch: pytes
 def test_requests_that_nobody_has_sent_are_in_no_sample() -> None:
     visits(**{address.SUPPOSED: "1"})
     assert (address._sample, address.watching) == ([], True)
+
+
+def test_it_looks_again_where_a_thread_has_found_full_the_sample_that_was_just_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "watching", False)
+    address.judge_sample()
+    visits(HTTP_X_FORWARDED_FOR="203.0.113.{n}")
+    assert len(address.warnings) == 1
