@@ -72,7 +72,7 @@ def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:
         "since": since,
         "summary": " ".join(problems) if problems else _all_well(found),
         "problems": problems,
-        "warnings": [*server_info.warnings(store), *_failing(found, serious=False), *_late(store), *_warnings(found)],
+        "warnings": [*server_info.warnings(store), *_failing(found, serious=False), *uncollected(store), *_warnings(found)],
         "policy": without_redis.in_words(),
         "store": store,
         "processes": found,
@@ -171,7 +171,7 @@ def _warnings(found: Sequence[Process]) -> list[str]:
     return [capfirst(as_sentence(Problem(message, **values))) for message, values in values_by_message.items()]
 
 
-def _late(store: dict[str, Any]) -> list[str]:
+def uncollected(store: dict[str, Any]) -> list[str]:
     """Nobody collects: the report forgets what waits for longer than Redis keeps it."""
     text = gettext("Nobody collects: run Celery's beat and a worker, or manage.py ratewindow collect every minute by cron.")
     is_late = False

@@ -124,9 +124,13 @@ def _health(stdout: Any) -> str:
     emergencies = [each.sentence for each in emergency.now(status["processes"])]
     for sentence in emergencies:
         stdout.write(f"State: {sentence}")
-    if emergencies:
-        return "A rule refuses nearly everybody."
-    return "" if status["ok"] else "Limiting is degraded."
+    complaints = {
+        "A rule refuses nearly everybody.": emergencies,
+        "A proxy is not trusted.": overview.proxies(status["processes"]),
+        "Nobody collects.": overview.uncollected(status["store"]),
+        "Limiting is degraded.": not status["ok"],
+    }
+    return " ".join(complaint for complaint, holds in complaints.items() if holds)
 
 
 def _server(stdout: Any) -> str:

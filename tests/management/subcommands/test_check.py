@@ -11,7 +11,11 @@ from django.db import connection
 from django.test import override_settings
 
 from ratewindow import api
+from ratewindow.counting import minutes
+from ratewindow.counting.sums import Sums
 from ratewindow.health import processes
+from ratewindow.identity import address
+from ratewindow.identity.address import SAMPLE
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
 from ratewindow.rulebook import kill_switch
@@ -55,6 +59,23 @@ def test_a_server_that_is_away_is_named_without_its_password():
     assert "does not answer" in said
     assert "hidden" not in said + complaint
     assert complaint == "Redis does not answer: requests pass uncounted until it does."
+
+
+def test_a_proxy_that_is_not_trusted_is_a_complaint(monkeypatch):
+    monkeypatch.setattr(address, "warnings", [])
+    assert check()[1] is None
+    monkeypatch.setattr(address, "_sample", [("10.0.0.1", "HTTP_X_FORWARDED_FOR", number) for number in range(SAMPLE)])
+    address.judge_sample()
+    said, complaint = check()
+    assert complaint == "A proxy is not trusted."
+    assert "State: All visitors share one address, 10.0.0.1, which looks like your proxy" in said
+
+
+def test_that_nobody_collects_is_a_complaint():
+    now_s = time.time()
+    minutes.send({int(now_s) // 60 - 71: {"p|login": Sums(passed=1)}}, now_s - 3700)
+    said, complaint = check()
+    assert complaint == "Nobody collects." and "State: Nobody collects: run Celery's beat" in said
 
 
 def test_memory_is_no_server_and_no_error():
