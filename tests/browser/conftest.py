@@ -1,6 +1,7 @@
 """What a browser needs around it."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,10 +37,15 @@ def look(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
 
 
+_AT_WORK_S = 60.0  # more than any answer takes: a server that hangs fails the test
+_at_work = threading.Condition()
+_requests = [0]  # that the server has yet to answer
+
+
 @pytest.fixture(scope="session")
 def live_server() -> Iterator[LiveServer]:
     """The site under a strict policy. A server takes its middleware once, when it starts: a test cannot add any."""
-    with modify_settings(MIDDLEWARE={"prepend": f"{__name__}.strict_policy"}):
+    with modify_settings(MIDDLEWARE={"prepend": [f"{__name__}.{each.__name__}" for each in (counted, strict_policy)]}):
         server = LiveServer("localhost")
     yield server
     server.stop()
@@ -55,6 +61,22 @@ def strict_policy(get_response: Any) -> Any:
             "form-action 'self'; base-uri 'none'"
         )
         return response
+
+    return middleware
+
+
+def counted(get_response: Any) -> Any:
+    """Middleware that knows how many requests are being answered: a page that is left does not wait for what it has asked."""
+
+    def middleware(request: Any) -> Any:
+        with _at_work:
+            _requests[0] += 1
+        try:
+            return get_response(request)
+        finally:
+            with _at_work:
+                _requests[0] -= 1
+                _at_work.notify_all()
 
     return middleware
 
@@ -90,4 +112,6 @@ def open_page(browser: Any, live_server: Any, admin_client: Any) -> Iterator[Cal
         until_answered(page)
     for context in contexts:
         context.close()
+    with _at_work:  # the database cannot be emptied while the server reads it
+        assert _at_work.wait_for(lambda: not _requests[0], _AT_WORK_S)
     assert said == []

@@ -142,8 +142,8 @@ def test_an_attack_is_understood_from_the_first_sentence_and_blocked_by_its_link
     assert "came from ip:203.0.113.0/24 (14 clients)" in page.locator("#rw-sentence").inner_text()
     page.locator(".rw-acts").get_by_text("Block…").click()
     page.locator("[name=reason]").fill("trying passwords")
-    page.locator("[name=_save]").click()
-    page.wait_for_load_state("networkidle")
+    with page.expect_navigation():
+        page.locator("[name=_save]").click()
     assert Override.objects.get().identity == "ip:203.0.113.0/24"
 
 

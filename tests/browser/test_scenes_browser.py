@@ -88,7 +88,8 @@ def test_a_rule_that_refuses_everybody_goes_back_to_shadow(report: Any, play: Sc
     assert said.startswith("oops refuses nearly everybody: ") and ", when root changed it." in said
     assert buttons(report) == ["To shadow", "Undo that edit…", "Raise…", "Open rule"]
     assert not report.locator(".rw-harms").count()
-    report.locator(".rw-acts button").click()
+    with report.expect_navigation():
+        report.locator(".rw-acts button").click()
     report.goto(REPORT)
     assert until_said(report, "Over now.").startswith("oops refused nearly everybody until ")
     assert buttons(report) == ["Open rule"]
@@ -99,8 +100,8 @@ def test_that_edit_can_be_undone(report: Any, play: Scene) -> None:
     until_said(report, "oops refuses nearly everybody")
     report.locator(".rw-acts").get_by_text("Undo that edit…").click()
     report.locator("[name=reason]").fill("it refuses everybody")
-    report.locator("[type=submit]:visible").last.click()
-    report.wait_for_load_state()
+    with report.expect_navigation():
+        report.locator("[type=submit]:visible").last.click()
     assert not RateRule.objects.filter(name="oops").exists()
     report.goto(REPORT)
     until_said(report, "Over now.")
@@ -113,7 +114,8 @@ def test_a_proxy_that_is_not_trusted_is_named_and_never_blocked(report: Any, pla
     until_said(report, "api.minute has refused")
     assert buttons(report) == ["To shadow", "Raise…", "Open rule"]
     assert not report.locator(".rw-harms").count()
-    report.locator(".rw-acts button").click()
+    with report.expect_navigation():
+        report.locator(".rw-acts button").click()
     report.goto(REPORT)
     assert "api.minute refused" in until_said(report, "api.minute refused")
 
@@ -134,8 +136,8 @@ def test_a_customer_over_his_limit_is_shown_with_what_is_known_and_can_have_more
     report.locator(".rw-acts").get_by_text("Raise for this client…").click()
     assert report.locator("[name=reason]").input_value() == ""
     report.locator("[name=reason]").fill("pays for more")
-    report.locator("[name=_save]").click()
-    report.wait_for_load_state()
+    with report.expect_navigation():
+        report.locator("[name=_save]").click()
     (override,) = Override.objects.all()
     assert (override.action, override.rate, override.rule) == ("rate", "40/1m", "api.minute")
     assert override.identity.startswith("user:")
@@ -148,6 +150,6 @@ def test_who_guesses_passwords_is_named_and_blocked(report: Any, play: Scene) ->
     assert "succeeded" not in report.locator(".rw-about").inner_text()
     report.locator(".rw-acts").get_by_text("Block…").click()
     report.locator("[name=reason]").fill("guesses passwords")
-    report.locator("[name=_save]").click()
-    report.wait_for_load_state()
+    with report.expect_navigation():
+        report.locator("[name=_save]").click()
     assert Override.objects.get().identity == "ip:203.0.113.66"
