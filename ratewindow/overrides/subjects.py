@@ -24,6 +24,7 @@ _SUBJECTS = translatable("ip:203.0.113.0/24, user:42, group:staff or header:x-ap
 _OF_OTHER_KINDS = ("user_or_ip", "global")  # keys whose identities are of another kind
 _WIDEST = {4: 8, 6: 16}  # prefix lengths that one provider or company may have for itself; a shorter one is everybody
 _OF_REQUESTS = ("method", "path", "route")
+_OF_TARGETS = ("login", "post", "body")  # what anybody can write into a form, such as the name of somebody else
 # Headers with the same value for many visitors, set by browsers or proxies; not `user-agent`, which identifies robots.
 _OF_BROWSERS = frozenset(
     """accept accept-encoding accept-language cache-control cdn-loop connection content-type cookie dnt host origin pragma
@@ -194,6 +195,11 @@ def masked(text: str, veiled: bool = False) -> str:
 
 
 _SHOWN = {4: 24, 6: 48}  # the prefix of an address that is shown to everybody who may see the list of blocks
+
+
+def is_target(identity: str) -> bool:
+    """Whether it says whom a request is about, and not who has sent it: a login name, a field of a form."""
+    return all(part.partition(":")[0] in _OF_TARGETS for part in split(identity))
 
 
 def users_in(subject: Subject) -> list[str]:

@@ -10,6 +10,7 @@ from django.db.models import Min
 from ratewindow.counting.sums import Known
 from ratewindow.models import OffenderStat
 from ratewindow.models.stats import Resolution
+from ratewindow.overrides.subjects import is_target
 from ratewindow.report.offenders import HowMany, Offenders, offenders
 from ratewindow.report.report import DAY, MINUTE, Period, Report, Waiting, between, last, waiting
 from ratewindow.report.spells import NONE, Lately, Spell, spells, usual
@@ -64,7 +65,8 @@ def read(period: Period, rules: str, now: datetime, most: int, ask_redis: bool =
 def _behind(spell: Spell, found: Report, now: datetime) -> Behind:
     during = between(spell.start, max(spell.end, spell.start + MINUTE), now)
     who = behind(spell, offenders(during, spell.rule, found.known))
-    return who if not who.value or who.clients.number else _with_known(who, spell, found.known)
+    is_client = who.value and not who.clients.number and not is_target(who.value)
+    return _with_known(who, spell, found.known) if is_client else who
 
 
 def behind(spell: Spell, found: Offenders) -> Behind:

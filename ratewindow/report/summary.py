@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgett
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import filled, number, percent
 from ratewindow.counting.sums import NOTHING
+from ratewindow.overrides.subjects import is_target
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
 from ratewindow.report.report import DAY, HOUR, MINUTE, WITHOUT_BLOCKS, Period, Report
@@ -217,5 +218,6 @@ def _who(spell: Spell, behind: Behind, show: Callable[[str], str]) -> list[str]:
     if not behind.exact:
         share, rest = gettext("at least %s") % share, gettext("at most %s") % rest
     who = f"{show(behind.value)} ({clients(behind.clients)})" if behind.clients.number else show(behind.value)
-    came = capfirst(gettext("%(share)s came from %(who)s.") % {"share": share, "who": who})
+    came = gettext("%(share)s were for %(who)s.") if is_target(behind.value) else gettext("%(share)s came from %(who)s.")
+    came = capfirst(came % {"share": share, "who": who})
     return [came, str(_OTHERS[spell.outcome]) % rest] if behind.others_met else [came]

@@ -55,6 +55,7 @@ def test_what_happens_is_said_with_its_time_and_what_is_usual() -> None:
             {"count": 89, "others_met": 10, "exact": False, "clients": HowMany(0)},
             "At least 99 % came from ip:203.0.113.0/24. Of all other requests to it at most 10 % were refused.",
         ),
+        ({"value": "login:ann", "clients": HowMany(0), "others_met": 0}, "100 % were for login:ann."),
         ({"value": ""}, "They came from 14 clients, none of which had a large part."),
     ],
 )

@@ -20,7 +20,7 @@ from ratewindow.identity.address import is_internal
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import Override, RateRule
 from ratewindow.operations.clients import free, release, standing, used
-from ratewindow.overrides.subjects import EXAMPLES, in_words, parse_subject
+from ratewindow.overrides.subjects import EXAMPLES, in_words, is_target, parse_subject
 from ratewindow.rooms import Link
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
@@ -35,13 +35,17 @@ def url(request: HttpRequest, page: str, **given: str) -> str:
 
 
 def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:
-    """What helps a client comes first. Of the rule that refuses it, if one is named, its limits can be raised for this client."""
+    """What helps a client comes first. Of the rule that refuses it, if one is named, its limits can be raised for this client.
+
+    A login name that is tried can only be released: blocked, it would lock its owner out; exempt, anybody could guess on.
+    """
     links = [link for room in rooms.installed() for link in room.client_links(request, identity)]
     try:
         subject = parse_subject(identity)
     except ValueError:  # all visitors together
         return links
-    given, may_add = {"identity": identity, "rule": rule, "lasts": "1h"}, request.user.has_perm("ratewindow.add_override")
+    given = {"identity": identity, "rule": rule, "lasts": "1h"}
+    may_add = request.user.has_perm("ratewindow.add_override") and not is_target(identity)
     if may_add:
         links.append(Link(url(request, ADD, **given, action="allow"), gettext("Exempt…")))
     if may_add and (rate := scaled(rule, 2)):

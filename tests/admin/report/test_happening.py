@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.counting import minutes
-from ratewindow.counting.sums import Counted, Group, Sums, Who
+from ratewindow.counting.sums import Counted, Group, Known, Sums, Who
 from ratewindow.identity import joined
 from ratewindow.models import RateRule, ThrottleStat
 from tests.support.made_attack import THE_NETWORK, attack
@@ -101,3 +101,13 @@ def test_one_machine_is_behind_it_by_its_address(admin_client: Client) -> None:
     minutes.send({minute: {"p|login": Sums(refused=90)}}, time.time(), {minute: {"p|login": who}})
     assert "100 % came from ip:203.0.113.66 (2 clients)." in sentence(admin_client)
     assert forms(admin_client)["Block…"]["identity"] == home
+
+
+def test_a_login_name_that_is_tried_can_only_be_released(admin_client: Client) -> None:
+    minute, name = int(time.time()) // 60, "login:ann"
+    RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
+    who = Who(Counted(90, 0, 90), Group({name: Counted(90)}), Group({}), known={name: Known(agent="curl/8.5")})
+    minutes.send({minute: {"p|login": Sums(refused=90)}}, time.time(), {minute: {"p|login": who}})
+    assert "100 % were for login:ann." in sentence(admin_client)
+    assert {*forms(admin_client)} == {"Release…", "Tighten login for everybody…"}
+    assert "curl" not in admin_client.get(REPORT).content.decode()
