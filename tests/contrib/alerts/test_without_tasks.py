@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core import mail
 from django.test import override_settings
 
-from ratewindow import background, conf
+from ratewindow import background, conf, process
 from ratewindow.conf import time_zone
 from ratewindow.contrib.alerts.apps import EVERY_S
 from ratewindow.contrib.alerts.models import AlertChannel
@@ -139,6 +139,7 @@ def test_that_redis_is_unavailable_is_sent_once_by_whichever_process(site: Site)
 
 
 def test_each_process_does_so_in_a_thread_of_its_own_but_not_in_the_tests_of_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    process.start()  # a test with other INSTALLED_APPS has left the chores of its rooms
     room = apps.get_app_config("ratewindow_alerts")
     (chore,) = (each for each in background._chores if each.run == room.raise_alerts)
     assert (chore.thread, chore.interval_s(), chore.has_work) == ("alerts", 15, False)
