@@ -64,7 +64,7 @@ class Target(NamedTuple):
 
     `label` stands in the form, `words` in the rule's sentence, and `elsewhere` says why a request does not match. `matches` says
     for which requests the middleware asks for its rules; where there is none, the room does, and with `holds` it charges first
-    what counts by the answer, whatever the rule says.
+    what counts by the answer, whatever the rule says. `typed` are fields of a form that make a request one of these.
     """
 
     label: Any  # lazy texts
@@ -72,6 +72,7 @@ class Target(NamedTuple):
     elsewhere: Any
     matches: Callable[["HttpRequest"], bool] | None = None
     holds: bool = False
+    typed: str = ""
 
 
 class Client(Protocol):

@@ -53,7 +53,12 @@ def banner(request: HttpRequest, with_problems: bool = True, with_emergencies: b
     """What ``banner.html`` shows: `problems` are sentences, `off` is one. The URLs are empty for users without permission."""
     may_view = request.user.has_perm("ratewindow.view_throttlestat")
     return {
-        "emergencies": [each.sentence for each in emergencies(request)] if with_emergencies and may_view else [],
+        "emergencies": [
+            *overview.proxies(glance(request)["processes"]),
+            *(each.sentence for each in emergencies(request)),
+        ]
+        if with_emergencies and may_view
+        else [],
         "problems": glance(request)["problems"] if with_problems else [],
         "off": off_message(),
         "state_url": reverse("admin:ratewindow_state", request=request) if may_view else "",

@@ -67,6 +67,13 @@ def named(text: str) -> str:
     return f"user:{user.pk}" if user is not None else ""
 
 
+def login_name(text: str) -> str:
+    """Of the user with this primary key; empty without one."""
+    users, key = model(), _key(text)
+    found = users._base_manager.filter(pk=key).first() if users is not None and key is not None else None
+    return str(found.get_username()) if found is not None else ""
+
+
 def _key(text: str) -> Any:
     """The primary key that a text is; None if it cannot be one. Without a model any text may be."""
     users, text = model(), text.strip()

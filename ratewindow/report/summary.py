@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgett
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import filled, number, percent
 from ratewindow.counting.sums import NOTHING
+from ratewindow.identity.address import is_internal
 from ratewindow.overrides.subjects import is_target
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
@@ -96,8 +97,8 @@ _HAPPENS = {
     (WOULD_REFUSE, False): _("%(rule)s, in shadow, would have refused %(count)s requests from %(start)s to %(end)s."),
 }
 _OTHERS = {
-    REFUSED: _("Of all other requests to it %s were refused."),
-    WOULD_REFUSE: _("Of all other requests to it %s would have been refused."),
+    REFUSED: _("Of the %(count)s other requests under %(rule)s %(share)s were refused."),
+    WOULD_REFUSE: _("Of the %(count)s other requests under %(rule)s %(share)s would have been refused."),
 }
 
 
@@ -110,11 +111,13 @@ def summary(reading: Reading, show: Callable[[str], str]) -> str:
     if first.everybody is not None:
         sentences = [refuses_everybody(first, first.everybody)]
     else:
-        sentences = [_what(first)]
+        sentences = [_what(first), *([gettext("Over now.")] if first.outcome == REFUSED and not first.ongoing else [])]
         if reading.usual is not None:
             sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
-        sentences += _who(first, reading.behind, show)
-    if names := ", ".join(dict.fromkeys(spell.rule for spell in others if spell.rule != first.rule and spell.ongoing)):
+        if not (reading.behind.value and is_internal(reading.behind.value)):  # a proxy is none of those who are behind it
+            sentences += _who(first, reading.behind, show)
+    refusing = (spell.rule for spell in others if spell.outcome == REFUSED and spell.ongoing and spell.rule != first.rule)
+    if names := ", ".join(dict.fromkeys(refusing)):
         sentences.append(gettext("Unusual, too: %s.") % names)
     if first.outcome == WOULD_REFUSE:
         sentences.append(_counts(report))
@@ -167,16 +170,18 @@ def _counts(report: Report) -> str:
     return filled(text, passed=report.total.passed, refused=report.total.refused, time=report.period.words)
 
 
-def about(behind: Behind, spell: Spell) -> str:
-    """What is known of the client behind a spell; empty where nothing is."""
+def about(behind: Behind, spell: Spell, show: Callable[[str], str], name: str = "") -> str:
+    """What is known of the client behind a spell; empty where nothing is, and of a proxy. `name` is that of a user."""
     known = behind.known
-    if known is None:
+    if known is None or is_internal(behind.value):
         return ""
     answers = gettext("Of %(answers)s requests that passed since then %(succeeded)s succeeded.")
+    sends = gettext("%(who)s sends about %(count)s requests a minute.")
     a_minute = round((behind.count + known.answers) / max(1, (spell.end - spell.start) / MINUTE))
+    is_user = gettext("Signed in as %s.") % name if name else gettext("Signed in.")
     parts = [
-        gettext("It sends about %s requests a minute.") % number(a_minute) if spell.ongoing else "",
-        gettext("Signed in.") if known.is_user else gettext("Not known to be signed in."),
+        sends % {"who": show(behind.value), "count": number(a_minute)} if spell.ongoing else "",
+        is_user if known.is_user else gettext("Not known to be signed in."),
         gettext("User agent: %s.") % known.agent if known.agent else "",
         gettext("Refused first on %s.") % date_format(behind.first_refused) if behind.first_refused else "",
         answers % {"succeeded": number(known.succeeded), "answers": number(known.answers)} if known.answers else "",
@@ -220,4 +225,5 @@ def _who(spell: Spell, behind: Behind, show: Callable[[str], str]) -> list[str]:
     who = f"{show(behind.value)} ({clients(behind.clients)})" if behind.clients.number else show(behind.value)
     came = gettext("%(share)s were for %(who)s.") if is_target(behind.value) else gettext("%(share)s came from %(who)s.")
     came = capfirst(came % {"share": share, "who": who})
-    return [came, str(_OTHERS[spell.outcome]) % rest] if behind.others_met else [came]
+    others = str(_OTHERS[spell.outcome]) % {"count": number(behind.others_met), "rule": spell.rule, "share": rest}
+    return [came, others] if behind.others_met else [came]

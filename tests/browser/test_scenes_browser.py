@@ -125,7 +125,7 @@ def test_a_customer_over_his_limit_is_shown_with_what_is_known_and_can_have_more
     said = until_said(report, "came from user:")
     assert said.startswith("api.minute has refused ")
     about = report.locator(".rw-about").inner_text()
-    assert re.match(r"It sends about \d+ requests a minute\. Signed in\. User agent: orders-sync/2\.4\.", about)
+    assert re.match(r"user:\d+ sends about \d+ requests a minute\. Signed in as customer\. User agent: orders-sync/2\.4\.", about)
     assert buttons(report)[-5:] == [
         "Exempt…",
         "Raise for this client…",
@@ -153,3 +153,6 @@ def test_who_guesses_passwords_is_named_and_blocked(report: Any, play: Scene) ->
     with report.expect_navigation():
         report.locator("[name=_save]").click()
     assert Override.objects.get().identity == "ip:203.0.113.66"
+    report.goto(REPORT)
+    report.locator(".rw-acts").get_by_text("Blocked until").wait_for(timeout=SOON_MS)
+    assert "Block…" not in buttons(report)

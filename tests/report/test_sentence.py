@@ -42,18 +42,18 @@ def said(outcome: str = "refused", ongoing: bool = False, usual: Report | None =
 
 def test_what_happens_is_said_with_its_time_and_what_is_usual() -> None:
     assert re.match(r"login has refused 90 requests since .{16}\. 100 % came from", said(ongoing=True))
-    assert re.match(r"login refused 90 requests from .{16} to .{16}\. 100 %", said())
+    assert re.match(r"login refused 90 requests from .{16} to .{16}\. Over now\. 100 %", said())
     assert "Usually it is 3 in that time." in said(usual=EARLIER)
 
 
 @pytest.mark.parametrize(
     ("behind", "end"),
     [
-        ({}, "100 % came from ip:203.0.113.0/24 (14 clients). Of all other requests to it 0 % were refused."),
+        ({}, "100 % came from ip:203.0.113.0/24 (14 clients). Of the 9 other requests under login 0 % were refused."),
         ({"others_met": 0}, "100 % came from ip:203.0.113.0/24 (14 clients)."),
         (
             {"count": 89, "others_met": 10, "exact": False, "clients": HowMany(0)},
-            "At least 99 % came from ip:203.0.113.0/24. Of all other requests to it at most 10 % were refused.",
+            "At least 99 % came from ip:203.0.113.0/24. Of the 10 other requests under login at most 10 % were refused.",
         ),
         ({"value": "login:ann", "clients": HowMany(0), "others_met": 0}, "100 % were for login:ann."),
         ({"value": ""}, "They came from 14 clients, none of which had a large part."),
@@ -66,7 +66,7 @@ def test_then_who_it_was_and_whether_others_suffer(behind: dict[str, Any], end: 
 def test_a_rule_in_shadow_would_have_refused_them() -> None:
     shadow = said("would_refuse")
     assert shadow.startswith("login, in shadow, would have refused 90 requests from ")
-    assert "Of all other requests to it 0 % would have been refused." in shadow
+    assert "Of the 9 other requests under login 0 % would have been refused." in shadow
 
 
 def test_a_calm_hour_is_called_quiet_once_there_is_something_to_compare_with() -> None:

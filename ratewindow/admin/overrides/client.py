@@ -1,5 +1,7 @@
 """One client: links to what can be done about it, and the page that shows how it stands and releases it."""
 
+import math
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,11 +17,13 @@ from ratewindow import rooms
 from ratewindow.admin.base import render_page, reverse
 from ratewindow.admin.overrides.form import REQUIRED, typed_client
 from ratewindow.admin.rights import may_look_up, may_release, require
+from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
 from ratewindow.identity.address import is_internal
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import Override, RateRule
-from ratewindow.operations.clients import free, release, standing, used
+from ratewindow.operations.clients import free, release, standing, used, values_of
+from ratewindow.overrides.lookup import BLOCK, Ruling
 from ratewindow.overrides.subjects import EXAMPLES, in_words, is_target, parse_subject
 from ratewindow.rooms import Link
 from ratewindow.rulebook import current
@@ -54,9 +58,26 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
         )
     if may_release(request) and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
         links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
-    if may_add and not subject.meets_everybody and not is_internal(identity):
+    blocks = _blocks(identity) if subject.one_client and not subject.hashed and may_look_up(request) else []
+    if ends_s := [each.expires_s for each in blocks if not rule or each.rule in ("", rule)]:
+        links.append(Link(url(request, LIST, q=identity), _until(max(ends_s))))
+    is_covered = any(each.rule in ("", rule) for each in blocks)
+    if may_add and not is_covered and not subject.meets_everybody and not is_internal(identity):
         links.append(Link(url(request, ADD, **given, action="block"), gettext("Block…"), harms=True))
     return links
+
+
+def _blocks(identity: str) -> list[Ruling]:
+    overrides = current.rulebook().overrides
+    rulings = overrides.of_identity(values_of(identity)) if overrides is not None else []
+    return [each for each in rulings if each.action == BLOCK]
+
+
+def _until(end_s: float) -> str:
+    """``Blocked until 10:06``."""
+    if end_s == math.inf:
+        return gettext("Blocked")
+    return gettext("Blocked until %s") % time_zone.in_short(datetime.fromtimestamp(end_s, UTC))
 
 
 def scaled(rule: str, by: float) -> str:

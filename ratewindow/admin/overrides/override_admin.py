@@ -158,7 +158,7 @@ class OverrideAdmin(RecordedAdmin):
         return super().lookup_allowed(lookup, value, request)
 
     def get_fieldsets(self, request: HttpRequest, obj: Override | None = None) -> Any:
-        fixed = ["action", "identity", "reason"] if obj is None else ["action", "reason", made_by]
+        fixed = ["identity", "action", "reason"] if obj is None else ["action", "reason", made_by]
         lasts = ["lasts"] if obj is None or self.has_change_permission(request, obj) else []
         return [(None, {"fields": [*fixed, "rule", "rate", *lasts, "expires_at", "starts_at"]})]
 
@@ -167,6 +167,8 @@ class OverrideAdmin(RecordedAdmin):
         if override is not None:
             context["subtitle"] = override.words_for(whom(request, override.identity))
             context["links"] = client.of_client(request, override.identity, override.rule) if may_see(request) else []
+        elif (action := request.GET.get("action")) in Override.Action.values:  # reached from a client
+            context["title"] = Override.Action(action).label
         return super().render_change_form(request, context, *args, **kwargs)
 
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:

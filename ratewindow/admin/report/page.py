@@ -15,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 from ratewindow import conf, rooms
 from ratewindow.admin.base import reverse
 from ratewindow.admin.report.remedies import on_client, on_rule, remedies
-from ratewindow.admin.rights import display, may_see
+from ratewindow.admin.rights import display, may_see, may_view_users
 from ratewindow.admin.state import glance
 from ratewindow.admin.wording import FAILED, LIMIT_OR_BLOCK, REFUSED, mode_in_words, short_sentence
 from ratewindow.conf import time_zone
@@ -23,6 +23,7 @@ from ratewindow.conf.in_words import number, percent
 from ratewindow.health import emergency, overview
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.operations.lockout import may_view_overrides
+from ratewindow.overrides import users
 from ratewindow.report.offenders import Name, Offenders
 from ratewindow.report.reading import Reading, read
 from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Report, between, last
@@ -122,15 +123,18 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
     report, marks = reading.report, list(_marks(request, reading.report, form.rule_name()))
     status = glance(request)
     proxies = overview.proxies(status["processes"])
+    rules = list(rule_lines(request, report))
+    first, show = next(iter(reading.spells), None), partial(display, request)
     bound = reading.offenders.bound.rank
     return {
         "report": report,
-        "summary": " ".join([*proxies, summary(reading, partial(display, request))]),
+        "summary": " ".join([*proxies, summary(reading, show)]),
         "warnings": [each for each in status["warnings"] if each not in proxies],
-        "is_loud": proxies or any(spell.outcome != WOULD_REFUSE and spell.ongoing for spell in reading.spells),
+        "is_loud": any(spell.outcome != WOULD_REFUSE and spell.ongoing for spell in reading.spells),
         "span": span(report),
         "remedies": remedies(request, reading),
-        "about": about(reading.behind, reading.spells[0]) if reading.behind else "",
+        "first_rule": next((line["sentence"] for line in rules if first is not None and line["name"] == first.rule), ""),
+        "about": about(reading.behind, first, show, _name(request, reading.behind.value)) if reading.behind and first else "",
         "figures": figures(report),
         "steps": table(report),
         "chart": {
@@ -151,10 +155,16 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
         "masked": not may_see(request),
         "hashed": conf.current().anonymize == "all",
         "is_mistake": proxies or any(spell.everybody is not None for spell in reading.spells),
-        "rules": list(rule_lines(request, report)),
+        "rules": rules,
         "reasons": reasons(report, with_blocks=may_view_overrides(request)),
         "stats": conf.current().stats,
     }
+
+
+def _name(request: HttpRequest, identity: str) -> str:
+    """The login name of a user, for who may see users."""
+    kind, _, key = identity.partition(":")
+    return users.login_name(key) if kind == "user" and may_see(request) and may_view_users(request) else ""
 
 
 def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:

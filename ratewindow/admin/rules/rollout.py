@@ -84,7 +84,9 @@ def move(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule], mode
             rule.save(update_fields=["mode"])
             model_admin.log_change(request, rule, [{"changed": {"fields": ["Mode"]}}])
     if moved:
-        messages.success(request, gettext("Saved: %s.") % some_of(f"{rule.name}: {mode_in_words(rule)}" for rule in moved))
+        saved = gettext("Saved: %s.") % some_of(f"{rule.name}: {mode_in_words(rule)}" for rule in moved)
+        calm = gettext("In shadow a rule counts, and refuses nobody.")
+        messages.success(request, f"{saved} {calm}" if mode == Mode.SHADOW else saved)
     else:
         messages.info(request, gettext("Nothing to change."))
 

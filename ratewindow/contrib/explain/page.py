@@ -13,6 +13,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy as _
 from redis.exceptions import RedisError
 
+from ratewindow import rooms
 from ratewindow.admin.base import edits_no_rule, render_page, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users, require
@@ -30,6 +31,7 @@ from ratewindow.models import RateRule
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, masked, parse_subject, texts_of
 from ratewindow.rooms import Link
+from ratewindow.rulebook import current
 
 MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code")}
 
@@ -115,13 +117,20 @@ def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any
                     "said": words.refused_by(by.rule, by.reason),
                     "window": by.window,
                     "who": display(request, by.identity),
-                    "now": [*link_of_client(request, by.identity, method=method, path=path)],
+                    "now": [*link_of_client(request, by.identity, method=method, path=path, fields_=_typed(by.rule))],
                     "actions": [*_actions(request, by.identity, by.rule)],
                 }
                 for by in refused.by
             ],
         }
     }
+
+
+def _typed(rule: str) -> str:
+    """The fields without which no request is one that the rule is about: a login tries a name."""
+    known = current.rulebook().by_name.get(rule)
+    target = rooms.targets().get(known.applies_to) if known is not None else None
+    return target.typed if target is not None else ""
 
 
 def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, Any]:
@@ -192,8 +201,9 @@ def link_of_client(request: HttpRequest, identity: str, **more: str) -> Iterator
             subject = parse_subject(identity)
             parts = [kind_and_name(part) for part in split(subject.text)]
             known = {kind: value for kind, _, value in parts}
-            if known.keys() <= {"ip", "user", "post"} and not subject.hashed:
-                fields = "\n".join(f"{name}={value}" for kind, name, value in parts if kind == "post")
+            if known.keys() <= {"ip", "user", "post", "login"} and not subject.hashed:
+                fields = [f"{name or 'username'}={value}" for kind, name, value in parts if kind in ("post", "login")]
                 address = known.get("ip", "").partition("/")[0]
                 user = f"user:{known['user']}" if "user" in known else ""
-                yield from link_to_page(**more, address=address, user=user, fields_=fields)
+                given = {"fields_": "\n".join(fields)} if fields else {}
+                yield from link_to_page(**{**more, "address": address, "user": user, **given})

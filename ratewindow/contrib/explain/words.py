@@ -64,7 +64,7 @@ def refused_by(rule: str, reason: str) -> str:
 def in_shadow(found: Explanation) -> str:
     """Which rules would refuse it if they were enforced."""
     names = listed(line.rule.name for line in found.lines if line.effect == "would refuse")
-    return gettext("In shadow, refused by: %s") % names if names else ""
+    return gettext("In shadow, it would be refused by: %s") % names if names else ""
 
 
 def before_rules(found: Explanation) -> Iterator[tuple[str, str]]:

@@ -20,13 +20,12 @@ def _is_step(kind: str, request: HttpRequest) -> bool:
     return import_string("ratewindow.contrib.logins.steps.is_step")(kind, request)  # type: ignore[no-any-return]
 
 
-LOGINS = {
-    EVERY: Target(_("Every login"), _("on every login"), _("it tries no password"), holds=True),
-    STRANGERS: Target(_("Logins of strangers"), _("on logins of strangers"), _("no stranger tries a password"), holds=True),
-    KNOWN: Target(
-        _("Logins from known devices"), _("on logins from known devices"), _("no known device tries a password"), holds=True
-    ),
+_OF_LOGINS = {
+    EVERY: (_("Every login"), _("on every login"), _("it tries no password")),
+    STRANGERS: (_("Logins of strangers"), _("on logins of strangers"), _("no stranger tries a password")),
+    KNOWN: (_("Logins from known devices"), _("on logins from known devices"), _("no known device tries a password")),
 }
+LOGINS = {kind: Target(*words, holds=True, typed="username=somebody") for kind, words in _OF_LOGINS.items()}
 _STEPS = {
     RESETS: (_("Mails that anybody may ask for"), _("on requests for a mail"), _("it asks for no mail")),
     SIGN_UPS: (_("Sign-ups"), _("on sign-ups"), _("it is no sign-up")),

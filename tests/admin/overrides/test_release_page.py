@@ -147,6 +147,13 @@ class TestStanding:
         assert "user:42 now" in text and "spam" in text
         assert text.count("1 of 1 in 1h") == 2
         assert "identity=user%3A42&amp;lasts=1h&amp;action=block" in text and "Exempt…" in text
+        assert "?q=user%3A42" in text and ">Blocked<" in text
+
+    def test_who_is_blocked_everywhere_is_offered_no_block(self, admin_client: Client) -> None:
+        Override.objects.block("user:42", duration="1h", reason="spam")
+        reading.reload()
+        text = text_of(admin_client.get(RELEASE, {"identity": "user:42"}))
+        assert "action=block" not in text and re.search(r">Blocked until \d\d:\d\d<", text)
 
     def test_a_login_name_is_understood_and_a_wrong_one_is_said(self, admin_client: Client) -> None:
         ann = User.objects.create_user("ann")

@@ -43,7 +43,7 @@ def test_an_attack_in_sentences_what_since_when_who_and_whether_others_suffer(ad
     since = r"(\d{4}-\d\d-\d\d )?\d\d:\d\d"  # with its date after midnight
     assert re.match(rf"login has refused 1\d,\d{{3}} requests since {since}\. Usually it is \d\d? in that time\. ", said)
     assert "99.8 % came from ip:203.0.113.0/24 (14 clients)." in said
-    assert re.search(r"Of all other requests to it 1\.\d % were refused\.", said)
+    assert re.search(r"Of the 2,880 other requests under login 1\.\d % were refused\.", said)
 
 
 def test_a_calm_hour_is_compared_and_said_to_be_calm(admin_client: Client) -> None:
@@ -109,5 +109,5 @@ def test_a_login_name_that_is_tried_can_only_be_released(admin_client: Client) -
     who = Who(Counted(90, 0, 90), Group({name: Counted(90)}), Group({}), known={name: Known(agent="curl/8.5")})
     minutes.send({minute: {"p|login": Sums(refused=90)}}, time.time(), {minute: {"p|login": who}})
     assert "100 % were for login:ann." in sentence(admin_client)
-    assert {*forms(admin_client)} == {"Release…", "Tighten login for everybody…"}
+    assert forms(admin_client).keys() - {"Explain"} == {"Release…", "Tighten login for everybody…"}
     assert "curl" not in admin_client.get(REPORT).content.decode()

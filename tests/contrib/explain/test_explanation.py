@@ -93,7 +93,7 @@ def test_a_rule_in_shadow_counts_and_what_it_would_do_is_said() -> None:
     found = asked()
     assert (found.refused, line(found, "login").effect) == (None, "would refuse")
     assert words.answer(found) == "PASSES: no rule refuses it."
-    assert words.in_shadow(found) == "In shadow, refused by: login"
+    assert words.in_shadow(found) == "In shadow, it would be refused by: login"
     assert words.in_shadow(asked("/other/")) == ""
 
 

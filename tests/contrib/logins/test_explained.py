@@ -1,10 +1,14 @@
 """Rules about logins are explained as any other: whose name a request tries shows in what it sends."""
 
 import base64
+import re
+from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from ratewindow.contrib.logins.devices import COOKIE
 from ratewindow.counting.counters import counters
@@ -67,6 +71,26 @@ def test_the_code_of_a_refusal_is_explained(checked: list[str], ann: Any) -> Non
     codes.of_process.send()
     said = run("explain", refused.json()["code"]).splitlines()
     assert said[0].endswith(", on POST /login/") and said[3].split() == ["login.name", "limit", "5/m", "login:ann"]
+
+
+@pytest.mark.parametrize(
+    ("client", "tried"),
+    [
+        ("login:ann", lambda number: ("ann", stranger(number))),
+        (f"ip:{stranger(1)}", lambda number: (f"user{number}", stranger(1))),
+    ],
+)
+def test_what_is_answered_now_is_asked_of_a_login(
+    checked: list[str], ann: Any, admin_client: Client, client: str, tried: Callable[[int], tuple[str, str]]
+) -> None:
+    for number in range(25):
+        name, address = tried(number)
+        login(name, "x", address)
+    counters.flush()
+    codes.of_process.send()
+    page = admin_client.get(reverse("admin:ratewindow_explain"), {"by": "request", "last": client}, follow=True).content.decode()
+    (now,) = re.findall(r'href="([^"]+)">What is answered now<', page)
+    assert "REFUSED by login." in admin_client.get(unescape(now)).content.decode()
 
 
 def test_the_report_counts_logins_as_any_request(checked: list[str], ann: Any) -> None:
