@@ -114,6 +114,7 @@ def test_a_proxy_that_is_not_trusted_is_named_and_never_blocked(report: Any, pla
     until_said(report, "api.minute has refused")
     assert buttons(report) == ["To shadow", "Raise…", "Open rule"]
     assert not report.locator(".rw-harms").count()
+    assert not report.locator("tr", has_text="ip:127.0.0.2").locator("a").count()
     with report.expect_navigation():
         report.locator(".rw-acts button").click()
     report.goto(REPORT)

@@ -41,15 +41,18 @@ def url(request: HttpRequest, page: str, **given: str) -> str:
 def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:
     """What helps a client comes first. Of the rule that refuses it, if one is named, its limits can be raised for this client.
 
-    A login name that is tried can only be released: blocked, it would lock its owner out; exempt, anybody could guess on.
+    Who is blocked can only be released, and so can a login name that is tried: blocked, it would lock its owner out; exempt,
+    anybody could guess on.
     """
     links = [link for room in rooms.installed() for link in room.client_links(request, identity)]
     try:
         subject = parse_subject(identity)
     except ValueError:  # all visitors together
         return links
+    blocks = _blocks(identity) if subject.one_client and not subject.hashed and may_look_up(request) else []
+    is_blocked = any(each.rule in ("", rule) for each in blocks)
     given = {"identity": identity, "rule": rule, "lasts": "1h"}
-    may_add = request.user.has_perm("ratewindow.add_override") and not is_target(identity)
+    may_add = request.user.has_perm("ratewindow.add_override") and not (is_target(identity) or is_blocked)
     if may_add:
         links.append(Link(url(request, ADD, **given, action="allow"), gettext("Exempt…")))
     if may_add and (rate := scaled(rule, 2)):
@@ -58,11 +61,9 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
         )
     if may_release(request) and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
         links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
-    blocks = _blocks(identity) if subject.one_client and not subject.hashed and may_look_up(request) else []
     if ends_s := [each.expires_s for each in blocks if not rule or each.rule in ("", rule)]:
         links.append(Link(url(request, LIST, q=identity), _until(max(ends_s))))
-    is_covered = any(each.rule in ("", rule) for each in blocks)
-    if may_add and not is_covered and not subject.meets_everybody and not is_internal(identity):
+    if may_add and not subject.meets_everybody and not is_internal(identity):
         links.append(Link(url(request, ADD, **given, action="block"), gettext("Block…"), harms=True))
     return links
 

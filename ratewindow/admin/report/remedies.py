@@ -8,6 +8,8 @@ from django.utils.translation import gettext
 from ratewindow.admin.base import reverse
 from ratewindow.admin.overrides.client import ADD, of_client, scaled, url
 from ratewindow.admin.rights import may_see, may_switch
+from ratewindow.admin.state import glance
+from ratewindow.health import overview
 from ratewindow.identity.address import is_internal
 from ratewindow.models import Mode, RateRule
 from ratewindow.overrides.subjects import EVERYBODY, masked
@@ -51,7 +53,10 @@ def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
 
 
 def on_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:
-    """None where the reader may not see the client; a network is shown to all."""
+    """None where the reader may not see the client; a network is shown to all. Nor for a proxy that is not trusted: what is done
+    about it is done to all visitors."""
+    if is_internal(identity) and overview.proxies(glance(request)["processes"]):
+        return []
     return of_client(request, identity, rule) if may_see(request) or masked(identity) == identity else []
 
 
