@@ -26,7 +26,6 @@ from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.types import Check, RuleDecision, Window
 from ratewindow.request.doors import Door, PathDoor, doors_of
 from ratewindow.rulebook import current, reading
-from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.rate_options import parse_options
 from ratewindow.rules.rule import Rule, check_pattern, parse_methods
@@ -38,7 +37,7 @@ NAME = "backtest"  # of a rule that is given by its rates
 class Plan:
     """Rules as a process would hold them. `is_site`: all of the site's, as they are in force, with blocks and exemptions."""
 
-    book: Rulebook
+    book: current.Rulebook
     is_site: bool = False
 
     @property
@@ -104,7 +103,7 @@ def _windows(rates: str, algorithm: str | None = None) -> tuple[Window, ...]:
 
 def _enforced(rule: Rule) -> Plan:
     """A rule as if it were enforced: if it is enforced for some clients, only for these."""
-    return Plan(Rulebook([replace(rule, mode="enforce")], alone=True))
+    return Plan(current.Rulebook([replace(rule, mode="enforce")], alone=True))
 
 
 SHOWN = 100  # clients

@@ -12,7 +12,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -27,10 +26,8 @@ from ratewindow.admin.base import RecordedAdmin, register, render_page, reverse
 from ratewindow.admin.rights import check_code, may_enforce, may_see, may_switch, require, whom
 from ratewindow.contrib.history import files, values
 from ratewindow.contrib.history.models import Edit
-from ratewindow.contrib.history.values import MODELS, ChangedMeanwhile, InvalidValues, Values
 from ratewindow.contrib.history.words import Entry
 from ratewindow.models import Mode, RateRule, origin
-from ratewindow.models.origin import MOST_REASON
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides.subjects import parse_subject
 from ratewindow.rooms import Edited, Mark
@@ -43,7 +40,7 @@ class ReasonForm(forms.Form):
 
     reason = forms.CharField(
         label=_("Reason"),
-        max_length=MOST_REASON,
+        max_length=origin.MOST_REASON,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
         help_text=_("Shown in the history."),
         error_messages={"required": _("Enter a reason for the history.")},
@@ -138,9 +135,9 @@ class EditAdmin(RecordedAdmin):
             elif form.is_valid():
                 try:
                     return self._restore(request, change, form.cleaned_data["reason"])
-                except ChangedMeanwhile:
+                except values.ChangedMeanwhile:
                     problems = [gettext("Somebody has made another edit at this moment. Look at the changes again.")]
-                except InvalidValues as error:
+                except values.InvalidValues as error:
                     told = error.problems if may_see(request) or edit.kind != Edit.Kind.OVERRIDE else []
                     problems = [*told, gettext("So these values can no longer be saved. Nothing was restored.")]
         return render_page(
@@ -276,14 +273,14 @@ def viewable(request: HttpRequest) -> list[str]:
     return [kind for kind, may in may_view.items() if may]
 
 
-def forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, change: Edit) -> Iterator[str]:
+def forbidden(model_admin: "admin.ModelAdmin[Any]", request: HttpRequest, change: Edit) -> Iterator[str]:
     """Why the user of this request may not make a change, in sentences."""
     before, after = change.before or {}, change.after or {}
     if change.kind == Edit.Kind.SWITCH:
         if not may_switch(request):
             yield gettext("You may not switch the limits.")
         return
-    of_model: Any = model_admin.admin_site.get_model_admin(MODELS[change.kind])
+    of_model: Any = model_admin.admin_site.get_model_admin(values.MODELS[change.kind])
     verb, is_rule = _VERBS[Edit.Action(change.action)], change.kind == Edit.Kind.RULE
     if not getattr(of_model, f"has_{verb}_permission")(request):
         yield gettext("You may not make this change.")
@@ -299,6 +296,6 @@ def forbidden(model_admin: "ModelAdmin[Any]", request: HttpRequest, change: Edit
             yield gettext("You need the permission to switch all limits off to save what applies to all visitors.")
 
 
-def _enforced_percent(rule: Values) -> int:
+def _enforced_percent(rule: values.Values) -> int:
     """Of how many of a hundred clients requests are refused."""
     return int(rule.get("enforce_percent", 100)) if rule.get("mode") == Mode.ENFORCE else 0

@@ -12,7 +12,6 @@ from django.db import DatabaseError
 
 from ratewindow.contrib.history import files, values
 from ratewindow.contrib.history.models import Edit
-from ratewindow.contrib.history.values import ChangedMeanwhile, InvalidValues
 from ratewindow.contrib.history.words import Entry
 from ratewindow.management.subcommand import REASON, Subcommand
 from ratewindow.models import RateRule
@@ -114,9 +113,9 @@ def _failing(name: str, status_without_database: int = 1) -> Iterator[None]:
     """Turn what may go wrong with this file, or whatever `name` says, into a CommandError."""
     try:
         yield
-    except InvalidValues as error:
+    except values.InvalidValues as error:
         raise CommandError(f"{name} cannot be used, nothing was changed:\n{error}", returncode=BAD_FILE) from None
-    except ChangedMeanwhile:
+    except values.ChangedMeanwhile:
         raise CommandError("Somebody has edited the site meanwhile: nothing was changed. Run this again.") from None
     except (DatabaseError, ImproperlyConfigured) as error:
         raise CommandError(

@@ -18,7 +18,6 @@ from ratewindow import conf
 from ratewindow.conf import time_zone
 from ratewindow.contrib.history import values
 from ratewindow.contrib.history.models import Edit
-from ratewindow.contrib.history.values import Values
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, origin
 from ratewindow.rooms import Client, Found
 
@@ -33,7 +32,7 @@ class _Transaction:
     with it."""
 
     at: datetime = field(default_factory=time_zone.now)
-    before: dict[Subject, Values | None] = field(default_factory=dict)
+    before: dict[Subject, values.Values | None] = field(default_factory=dict)
 
     def __call__(self) -> None:
         """Nothing is left to do after the commit."""
@@ -115,7 +114,7 @@ def _sign(edit: Edit, instance: models.Model | None = None) -> None:
         edit.user, edit.by = instance.created_by, instance.created_by.get_username()
 
 
-def record_release(identity: str, done: Values) -> None:
+def record_release(identity: str, done: values.Values) -> None:
     """Record that the counts of a client were deleted and its blocks ended. `identity` is as it is stored."""
     edit = Edit(at=time_zone.now(), kind=Edit.Kind.RELEASE, subject=identity, action=Edit.Action.RELEASED, after=done)
     _sign(edit)

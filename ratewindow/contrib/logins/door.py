@@ -17,7 +17,6 @@ from ratewindow.contrib.logins.attempt import Attempt, is_forgiven
 from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.limiter.types import Decision, What
 from ratewindow.request import decide, visit
-from ratewindow.request.decide import Steps
 from ratewindow.request.doors import Awaited
 from ratewindow.request.guard import Passage
 from ratewindow.request.prepare import Cost, waited
@@ -59,7 +58,7 @@ class Answer(NamedTuple):
     counted_as: str
 
 
-def decide_login(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What = "hit") -> Steps[Answer]:
+def decide_login(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What = "hit") -> decide.Steps[Answer]:
     """What the rules decide for whoever tries: of several refusals the one with the shortest wait. Its passage is the outermost
     where no guard stands around the request."""
     device, ask = attempt.counted_as, partial(_ask, attempt, book, request, what, visit.of(request).is_open)
@@ -79,7 +78,9 @@ def decide_login(attempt: Attempt, book: Rulebook, request: HttpRequest, what: W
     return best
 
 
-def _ask(attempt: Attempt, book: Rulebook, request: HttpRequest, what: What, is_guarded: bool, device: str) -> Steps[Answer]:
+def _ask(
+    attempt: Attempt, book: Rulebook, request: HttpRequest, what: What, is_guarded: bool, device: str
+) -> decide.Steps[Answer]:
     """Ask the rules for this device, or for strangers. Each attempt of a request is decided anew, by rules that may have decided
     one before."""
     door = LoginDoor(KNOWN if device else STRANGERS, is_guarded=is_guarded, is_forgiven=is_forgiven(request))

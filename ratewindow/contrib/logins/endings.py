@@ -22,7 +22,6 @@ from ratewindow.limiter.types import Decision
 from ratewindow.request import count_by_answer, refusal, visit, without_redis
 from ratewindow.request.decide import Steps, run
 from ratewindow.request.headers import retry_after_s
-from ratewindow.request.visit import Visit
 
 _OWNER = "_ratewindow_owner"  # the user whose account this request has proved to own
 _LOGGED_IN = "_ratewindow_logged_in"
@@ -76,7 +75,7 @@ def _on_answer(request: HttpRequest, response: HttpResponseBase) -> Steps[None]:
     yield from _remember(request, response)
 
 
-def _refund_codes(seen: Visit) -> Steps[None]:
+def _refund_codes(seen: visit.Visit) -> Steps[None]:
     """A code that logs somebody in, without a password, was right, and does not count."""
     parts = [part for part in seen.decision.parts if part.made_by is not None and part.made_by.applies_to == CODES]
     refunds = [each for part in parts if part.check is not None for each in part.refunds(part.check.cost, with_others=False)]

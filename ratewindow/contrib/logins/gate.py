@@ -18,7 +18,6 @@ from django.views.decorators.debug import sensitive_variables
 
 from ratewindow import conf
 from ratewindow.contrib.logins import attempt as attempts, devices
-from ratewindow.contrib.logins.attempt import Attempt
 from ratewindow.contrib.logins.door import decide_login
 from ratewindow.contrib.logins.refused import exception_for
 from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
@@ -28,7 +27,6 @@ from ratewindow.request.decide import Steps, arun, run
 from ratewindow.request.doors import class_at, has_middleware
 from ratewindow.request.guard import Passage
 from ratewindow.rulebook import current
-from ratewindow.rulebook.current import Rulebook
 
 LONGEST_ADDRESS = 254  # characters of an e-mail address
 MOST_ACCOUNTS = 4  # of one name; one that more share is counted as if it had none
@@ -76,7 +74,7 @@ class LoginGate:
         return [*model._default_manager.filter(where)]
 
     @final
-    def make_attempts(self, request: HttpRequest, names: Iterable[str]) -> Sequence[Attempt]:
+    def make_attempts(self, request: HttpRequest, names: Iterable[str]) -> Sequence[attempts.Attempt]:
         """Who tries in this request, by the names that were typed and the cookie of known devices: at each account that a name
         may mean, since the backends may check the password of any; or at a name that nobody has."""
         tried: dict[str, dict[Any, Any]] = {}
@@ -92,7 +90,7 @@ class LoginGate:
                 tried.setdefault(normalised(typed), {})
         known = devices.entries_of(request)
         return [
-            Attempt(request, name, devices.device_of(known, [*users.values()]), [*users.values()], name in shared)
+            attempts.Attempt(request, name, devices.device_of(known, [*users.values()]), [*users.values()], name in shared)
             for name, users in tried.items()
         ]
 
@@ -110,14 +108,14 @@ class LoginGate:
         around = attempts.request_of(request)
         if around is None or not conf.current().enabled:
             return
-        book: Rulebook = yield current.rulebook, current.arulebook
+        book: current.Rulebook = yield current.rulebook, current.arulebook
         if not any(kind in book.of_rooms for kind in (EVERY, STRANGERS, KNOWN)):
             return
         tried = yield self.make_attempts, sync_to_async(self.make_attempts), around, _typed(credentials)
         if len(attempts.noted(around)) + len(tried) > MOST_ATTEMPTS:
             attempts.keep(around, credentials, ())
             raise PermissionDenied
-        passed: list[Attempt] = []
+        passed: list[attempts.Attempt] = []
         for attempt in tried:
             attempts.note(attempt)
             passage, decision, _ = yield from decide_login(attempt, book, around)
@@ -172,7 +170,7 @@ def _texts(credentials: Credentials, fields: Iterable[str]) -> list[str]:
     return [*dict.fromkeys(text.strip() for text in texts if text.strip())]
 
 
-def _refuse(passage: Passage, attempt: Attempt) -> Steps[None]:
+def _refuse(passage: Passage, attempt: attempts.Attempt) -> Steps[None]:
     """Raise what the way in makes its own refusal of; or do what a wrong password costs, and say that it was one."""
     assert passage.refusal is not None
     attempt.refused = passage.refusal

@@ -10,11 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import metrics, trace
-from opentelemetry.metrics import CallbackOptions, Observation
-from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from ratewindow.contrib.metrics import totals
-from ratewindow.contrib.metrics.totals import COUNTS
 from ratewindow.counting.counters import counters
 from ratewindow.limiter.redis.cluster.store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.redis.store import AsyncRedisStore, RedisStore
@@ -36,7 +33,7 @@ def instrument(tracer_provider: trace.TracerProvider | None = None, meter_provid
         _untraced[store] = store.run
         store.run = traced(tracer, store.run)
     meter = metrics.get_meter(NAME, meter_provider=meter_provider)
-    for name, about in COUNTS.items():
+    for name, about in totals.COUNTS.items():
         meter.create_observable_counter(f"{NAME}.{name}", [partial(_observe, name)], unit="{request}", description=about)
 
 
@@ -47,15 +44,15 @@ def uninstrument() -> None:
         store.run = run
 
 
-def _observe(name: str, options: CallbackOptions) -> Iterator[Observation]:
+def _observe(name: str, options: metrics.CallbackOptions) -> Iterator[metrics.Observation]:
     if _untraced:
         for rule, counts in totals.of_process(counters.since_start()).counts().items():
-            yield Observation(counts[name], {f"{NAME}.rule": rule})
+            yield metrics.Observation(counts[name], {f"{NAME}.rule": rule})
 
 
 def _traced(tracer: trace.Tracer, run: Callable[..., Any]) -> Callable[..., Any]:
     def run_in_span(store: Any, checks: list[Check], what: What, now_ms: int | None = None) -> Any:
-        with tracer.start_as_current_span(SPAN, kind=SpanKind.CLIENT, attributes=_about(checks, what)):
+        with tracer.start_as_current_span(SPAN, kind=trace.SpanKind.CLIENT, attributes=_about(checks, what)):
             return run(store, checks, what, now_ms)
 
     return run_in_span
@@ -63,14 +60,14 @@ def _traced(tracer: trace.Tracer, run: Callable[..., Any]) -> Callable[..., Any]
 
 def _atraced(tracer: trace.Tracer, run: Callable[..., Any]) -> Callable[..., Any]:
     def run_in_span(store: Any, checks: list[Check], what: What, now_ms: int | None = None) -> Any:
-        span = tracer.start_span(SPAN, kind=SpanKind.CLIENT, attributes=_about(checks, what))
+        span = tracer.start_span(SPAN, kind=trace.SpanKind.CLIENT, attributes=_about(checks, what))
 
         def end(answered: "asyncio.Future[Any]") -> None:
             error = None if answered.cancelled() else answered.exception()
             if error is not None:
                 span.record_exception(error)
             if error is not None or answered.cancelled():
-                span.set_status(Status(StatusCode.ERROR, type(error).__name__ if error else "cancelled"))
+                span.set_status(trace.Status(trace.StatusCode.ERROR, type(error).__name__ if error else "cancelled"))
             span.end()
 
         answer = run(store, checks, what, now_ms)

@@ -18,7 +18,6 @@ from redis.exceptions import RedisError
 from ratewindow import conf
 from ratewindow.conf.in_words import in_english
 from ratewindow.contrib.metrics import totals
-from ratewindow.contrib.metrics.totals import COUNTS, Totals
 from ratewindow.counting.counters import counters
 from ratewindow.counting.sums import BOUNDS
 from ratewindow.health import overview
@@ -46,7 +45,7 @@ class Collector(_Collector):
         return []
 
 
-def _totals() -> Totals | None:
+def _totals() -> totals.Totals | None:
     if process_clients.in_memory():
         return totals.of_process(counters.since_start())
     try:
@@ -56,9 +55,9 @@ def _totals() -> Totals | None:
         return None
 
 
-def _of_totals(known: Totals) -> Iterator[Metric]:
+def _of_totals(known: totals.Totals) -> Iterator[Metric]:
     by_rule = known.counts()
-    for name, about in COUNTS.items():
+    for name, about in totals.COUNTS.items():
         counts = CounterMetricFamily(f"ratewindow_{name}", about, labels=["rule"])
         for rule, of_rule in by_rule.items():
             counts.add_metric([rule], of_rule[name])

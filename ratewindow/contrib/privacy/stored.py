@@ -18,7 +18,6 @@ from ratewindow.counting import minutes
 from ratewindow.counting.sums import Who, who_from_text
 from ratewindow.models import OffenderStat, Override
 from ratewindow.operations.clients import counting_rules
-from ratewindow.rooms import Found
 from ratewindow.rulebook import current
 from ratewindow.store import process_clients, state_keys
 
@@ -26,12 +25,12 @@ AHEAD = 10  # minutes by which the clock of a process may be ahead
 ERASED = "[erased]"
 
 
-def find(client: TypedClient) -> list[Found]:
+def find(client: TypedClient) -> list[rooms.Found]:
     """By place; places where nothing is are left out."""
     found = [
-        Found.at("blocks and exemptions", [override.created_at for override in _overrides(client)]),
-        Found.at("statistics", [row.start for row in _statistics(client)]),
-        Found.at("log of the admin", [entry.action_time for entry in _log(client)]),
+        rooms.Found.at("blocks and exemptions", [override.created_at for override in _overrides(client)]),
+        rooms.Found.at("statistics", [row.start for row in _statistics(client)]),
+        rooms.Found.at("log of the admin", [entry.action_time for entry in _log(client)]),
         *_in_redis(client),
         *(each for room in rooms.installed() for each in room.find(client)),
     ]
@@ -86,12 +85,12 @@ def _has(client: TypedClient, field: str) -> Q:
     return reduce(or_, (Q(**{f"{field}__contains": text}) for text in client.texts))
 
 
-def _in_redis(client: TypedClient) -> Iterator[Found]:
+def _in_redis(client: TypedClient) -> Iterator[rooms.Found]:
     if not process_clients.in_memory():
         redis = process_clients.patient_client()
-        yield Found("counts in Redis", sum(redis.exists(key) for key in _states(client)))
+        yield rooms.Found("counts in Redis", sum(redis.exists(key) for key in _states(client)))
         moments = [datetime.fromtimestamp(minute * minutes.MINUTE_S, UTC) for minute, *_ in _sent(client)]
-        yield Found.at("clients of the last hours in Redis", moments)
+        yield rooms.Found.at("clients of the last hours in Redis", moments)
 
 
 def _erase_from_redis(client: TypedClient) -> None:
