@@ -15,7 +15,6 @@ from django.http import HttpRequest
 from ratewindow import api
 from ratewindow.conf import site_functions
 from ratewindow.identity import custom_keys, recipe
-from ratewindow.identity.custom_keys import Key
 from ratewindow.limiter.arguments import check_cost
 from ratewindow.limiter.keys import digest
 from ratewindow.limiter.types import Decision
@@ -36,7 +35,6 @@ from ratewindow.rules import code_rates, site_routes
 from ratewindow.rules.code_rates import CodeRate, DeclaredRate, GivenRate, Rate
 from ratewindow.rules.rate_options import ViewOptions, parse_options
 from ratewindow.rules.rule import check_name, parse_methods
-from ratewindow.rules.site_routes import LimitedMethod
 
 View = TypeVar("View", bound=Callable[..., Any])
 Methods = str | Iterable[str | None]
@@ -50,7 +48,7 @@ def ratelimit(
     name: str | None = None,
     rate: Rate | None = _UNSAID,
     *,
-    key: Key = "ip",
+    key: custom_keys.Key = "ip",
     methods: Methods | None = None,
     cost: Cost = 1,
     block: bool = True,
@@ -101,7 +99,7 @@ def limit(
     name: str,
     rate: Rate,
     *,
-    key: Key = "ip",
+    key: custom_keys.Key = "ip",
     methods: Methods | None = None,
     normalise: bool = False,
     **options: Unpack[ViewOptions],
@@ -189,7 +187,9 @@ class _Arguments:
             name = self._called
             if name is None:  # without a place: decorators that are made for each request, or hide what they decorate
                 position = getattr(view, "_ratewindow_doors", 0) + 1
-                limited = site_routes.limited_method(owner, self._mark) or LimitedMethod(owner, view.__name__, position)
+                limited = site_routes.limited_method(owner, self._mark) or site_routes.LimitedMethod(
+                    owner, view.__name__, position
+                )
                 name = _name_at(limited)
                 self.register_at(limited)
             door = self._doors[owner] = self._door(name)
@@ -199,7 +199,7 @@ class _Arguments:
         warn = bool(self._called) and self._given.registered is None
         return ViewDoor(name, self._given, self._cost, self._block, warn, self._async)
 
-    def register_at(self, limited: LimitedMethod) -> None:
+    def register_at(self, limited: site_routes.LimitedMethod) -> None:
         where = f"{limited.view.__module__}.{limited.view.__qualname__}.{limited.method}"
         self._register(self._called or _name_at(limited), where)
 
@@ -268,7 +268,7 @@ def _methods(methods: Methods | None) -> frozenset[str]:
     return parse_methods(",".join(texts))
 
 
-def _name_at(limited: LimitedMethod) -> str:
+def _name_at(limited: site_routes.LimitedMethod) -> str:
     """A rule name for a place in a class: the class's own where its `dispatch` is limited, and so all its methods."""
     method = "" if limited.method in ("dispatch", "__call__") else f".{limited.method}"
     return made_name(limited.view.__module__, limited.view.__qualname__ + method, limited.position)

@@ -13,7 +13,6 @@ from ratewindow import conf, identity
 from ratewindow.conf.in_words import page
 from ratewindow.identity.custom_keys import scope_function
 from ratewindow.rules import code_rates
-from ratewindow.rules.code_rates import A_CALL, CodeRate
 from ratewindow.store import process_clients
 
 PAGE = page("developers/checks.md")
@@ -96,7 +95,8 @@ def check_code() -> Messages:
     """E003, W010: one name has two rates in code. E010: a throttle of Django REST framework has no valid rate or name."""
     import_views()
     for name, uses in sorted(code_rates.uses().items()):
-        rated = {use for use in uses if use.rate is not None and use.place != A_CALL}  # a call may have a rate of its own
+        # A call may have a rate of its own.
+        rated = {use for use in uses if use.rate is not None and use.place != code_rates.A_CALL}
         rates = _rates(rated)
         if len(rates) > 1:
             message = f"Code gives the name {name!r} two rates: {', '.join(sorted(rates))} ({places_of(rated)})."
@@ -117,12 +117,12 @@ def import_views() -> None:
         code_rates.load_names()
 
 
-def _rates(uses: set[CodeRate]) -> list[str]:
+def _rates(uses: set[code_rates.CodeRate]) -> list[str]:
     """The different rates, each with its key and options; one rate written in several ways is one."""
     ordered = sorted(uses, key=lambda use: (use.words, use.key), reverse=True)
     alike = {(use.limits, identity.canonical(use.key), use.normalise, use.options): use.all_words for use in ordered}
     return [*alike.values()]
 
 
-def places_of(uses: set[CodeRate]) -> str:
+def places_of(uses: set[code_rates.CodeRate]) -> str:
     return ", ".join(sorted({use.place for use in uses}))

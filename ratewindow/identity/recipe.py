@@ -10,8 +10,6 @@ from django.http import HttpRequest
 
 from ratewindow.conf import site_functions
 from ratewindow.identity import address, custom_keys, request_attributes
-from ratewindow.identity.address import masked_address
-from ratewindow.identity.custom_keys import CustomKey, scope
 from ratewindow.identity.typed_values import (
     ALIASES,
     MOST_PARTS,
@@ -39,7 +37,7 @@ _UNNAMED: dict[str, Extractor] = {
     "route": request_attributes.route,
     "path": request_attributes.path,
     "method": request_attributes.method,
-    "scope": scope,
+    "scope": custom_keys.scope,
 }
 _LOADERS: dict[str, Loader] = {
     "user": request_attributes.load_user,
@@ -123,13 +121,13 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
     )
 
 
-def _extractor_of(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Loader | None]:
+def _extractor_of(key: custom_keys.CustomKey, normaliser: Normaliser) -> tuple[Extractor, Loader | None]:
     if site_functions.is_async(key.function):
         return custom_keys.awaited(key, normaliser)
     return custom_keys.extractor(key, normaliser), request_attributes.load_user if key.needs_user else None
 
 
-def recipe_of(key: CustomKey, normalise: bool = False) -> Recipe:
+def recipe_of(key: custom_keys.CustomKey, normalise: bool = False) -> Recipe:
     """The recipe of one function of the site's, whether it is registered or not."""
     normaliser = normalised if normalise else as_sent
     extractor, loader = _extractor_of(key, normaliser)
@@ -176,7 +174,7 @@ def _parse_value(value: str, normaliser: Normaliser) -> str:
             examples=_EXAMPLES,
         )
     if kind == "ip":
-        return f"ip:{masked_address(rest)}"
+        return f"ip:{address.masked_address(rest)}"
     kind = ALIASES.get(kind, kind)
     if kind not in TEXTS:
         if kind not in EXACT and (near := _nearest_kind(kind)):

@@ -19,7 +19,6 @@ from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, in_words, stored, 
 from ratewindow.request import decide
 from ratewindow.request.prepare import adapted, ask_about
 from ratewindow.rulebook import current
-from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
 from ratewindow.store import outage, stores
@@ -81,7 +80,7 @@ def standing(identity: str, rule: str = "", with_overrides: bool = True) -> Stan
     return Standing(overrides, counted, "" if counted else gettext("Nothing is counted for it."))
 
 
-def _rulings(book: Rulebook, who: tuple[str, ...]) -> Sequence[Ruling]:
+def _rulings(book: current.Rulebook, who: tuple[str, ...]) -> Sequence[Ruling]:
     return book.overrides.of_identity(who) if who and book.overrides is not None else ()
 
 
@@ -103,7 +102,7 @@ def values_of(identity: str) -> tuple[str, ...]:
     return (subject.text,) if subject.one_client or subject.text == EVERYBODY_TOGETHER else ()
 
 
-def counting_rules(book: Rulebook, name: str = "") -> list[Rule]:
+def counting_rules(book: current.Rulebook, name: str = "") -> list[Rule]:
     """The rules that may have counts, all or those of one name: each row, the one in shadow beside what is enforced, or the rate
     in code that holds without a row or beside one in shadow. ValueError for an unknown name."""
     known = {*book.by_name, *code_rates.load_names()}

@@ -29,7 +29,6 @@ from ratewindow.request.doors import Door, is_async, with_door
 from ratewindow.request.open_to_staff import IN_PATHS, PAGES, rules_instead
 from ratewindow.request.prepare import Question, ask, judge
 from ratewindow.rulebook import current
-from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import rate_options
 from ratewindow.rules.rule import Rule
 from ratewindow.signals import throttled
@@ -67,7 +66,7 @@ class Passage:
         if door.at_view:
             self.request.limited = getattr(self.request, "limited", False)  # type: ignore[attr-defined]
 
-    def prepare(self, book: Rulebook, again: Set[tuple[str, str]] = frozenset()) -> bool:
+    def prepare(self, book: current.Rulebook, again: Set[tuple[str, str]] = frozenset()) -> bool:
         """Find what to decide, and return whether there is anything: not if limits are switched off (`book` is empty under the
         kill switch), or if no rule, block or exemption may hold. A rule that a guard outside has decided is left out, unless its
         name and mode are among those that may be decided `again`."""

@@ -13,7 +13,6 @@ from typing import Any, TypeGuard
 from django import urls
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import ResolverMatch
 from django.utils.functional import empty
 
 from ratewindow.identity.request_attributes import match_of, sent_to
@@ -46,7 +45,7 @@ def rules_instead(request: HttpRequest, rules: list[Rule], decision: Decision) -
     return [*(rule for rule in rules if rule.name not in everywhere), small] if refusing <= everywhere else []
 
 
-def _small_limit(match: ResolverMatch | None, path: str) -> Rule | None:
+def _small_limit(match: urls.ResolverMatch | None, path: str) -> Rule | None:
     """That of what may stay open."""
     if _is_in_admin(match):
         if match.url_name in ("login", "logout"):
@@ -57,7 +56,7 @@ def _small_limit(match: ResolverMatch | None, path: str) -> Rule | None:
     return FILES if match is not None and is_file and place_of(match.func) in _SERVE_FILES else None
 
 
-def _is_in_admin(match: ResolverMatch | None) -> TypeGuard[ResolverMatch]:
+def _is_in_admin(match: urls.ResolverMatch | None) -> TypeGuard[urls.ResolverMatch]:
     """Whether it is a page of a site of the admin, whatever the site's name; not of what a site has included in it."""
     return match is not None and match.app_names[-1:] == ["admin"]
 

@@ -19,12 +19,10 @@ from rest_framework.request import Request
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
 from ratewindow.request import count_by_answer, decide as decisions, headers, refusal, visit
-from ratewindow.request.decide import run
 from ratewindow.request.doors import Awaited
 from ratewindow.request.guard import Passage
 from ratewindow.request.prepare import Cost
 from ratewindow.rulebook import current
-from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
 
@@ -39,7 +37,7 @@ class Together:
         self._throttles, self._view, self.block, self._request = throttles, view, block, request
         self.names: set[tuple[str, str]] = set()  # and modes of the rules
 
-    def rules(self, book: Rulebook, request: Any) -> list[Rule]:
+    def rules(self, book: current.Rulebook, request: Any) -> list[Rule]:
         rules = [rule for each in self._throttles for rule in each.rules(book, self._request or request, self._view)]
         self.names = {name for rule in rules for name in rule.decision_keys}
         return rules
@@ -106,7 +104,7 @@ class ViewThrottles:
             if now.allowed:
                 passage.keep(now)
             else:
-                run(passage.keep_refusal(now))
+                decisions.run(passage.keep_refusal(now))
             self.names |= {(part.rule, part.mode) for part in now.parts}
         met = [part for part in outside if (part.rule, part.mode) in door.names or part.reason == "block"]
         decision = Decision.of([*met, *now.parts]) if met else now
@@ -142,7 +140,7 @@ class ViewThrottles:
                 return handle(error)
             except BaseException as raised:
                 if self._around.has_deferred:
-                    run(count_by_answer.count_error(self._around.visit, raised))
+                    decisions.run(count_by_answer.count_error(self._around.visit, raised))
                 end()
                 raise
 
@@ -150,7 +148,7 @@ class ViewThrottles:
 
     def _answer(self, response: HttpResponseBase) -> HttpResponseBase:
         if self._around.has_deferred:
-            run(count_by_answer.count(self._around.visit, response.status_code))
+            decisions.run(count_by_answer.count(self._around.visit, response.status_code))
         if not self.decision.allowed and response.status_code == refusal.answer_to(self.decision).status:
             refusal.add_headers(response, headers.retry_after_s(self.decision))  # the site's exception handler may not have
         return self._around.answer(response)

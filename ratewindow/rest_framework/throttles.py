@@ -13,7 +13,6 @@ from django.utils.functional import classproperty
 from rest_framework import throttling
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
-from rest_framework.throttling import BaseThrottle
 
 from ratewindow.identity.address import client_address
 from ratewindow.identity.custom_keys import place_of
@@ -25,7 +24,6 @@ from ratewindow.request.doors import name_of
 from ratewindow.rest_framework import decide_together
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
-from ratewindow.rules.code_rates import CodeRate, in_code
 from ratewindow.rules.rate_options import Options
 from ratewindow.rules.rule import Rule, check_name
 
@@ -34,7 +32,7 @@ _LOG = Options(algorithm="sliding_log")
 _VERDICT = ("allow_request", "throttle_success", "throttle_failure", "wait")
 
 
-class _Throttle(BaseThrottle):
+class _Throttle(throttling.BaseThrottle):
     """The base of our throttles for REST framework. Subclasses give by ``rules(book, request, view)`` the rules that hold for a
     request, each with the client that the throttle identifies."""
 
@@ -48,7 +46,7 @@ class _Throttle(BaseThrottle):
     @classmethod
     def has_own(cls, name: str) -> bool:
         """Whether code of the site's takes the place of this method."""
-        return getattr(cls, name, BaseThrottle.allow_request).__module__ not in (__name__, throttling.__name__)
+        return getattr(cls, name, throttling.BaseThrottle.allow_request).__module__ not in (__name__, throttling.__name__)
 
     def allow_request(self, request: Request, view: Any) -> bool:
         """Whether the request may pass all throttles of the view that decide together with this one."""
@@ -72,7 +70,7 @@ class RuleThrottle(_Throttle):
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         rules: list[Rule] = []
         for name in self.names(view):
-            code = None if book.alone else in_code(name, request)
+            code = None if book.alone else code_rates.in_code(name, request)
             rules += book.named(name, code, request.method, warn=not code_rates.rated(name))
         return rules
 
@@ -172,7 +170,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
 
     def _register(self, name: str, rate: Any, options: Options) -> None:
         code_rates.register(
-            CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True, options=options)
+            code_rates.CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True, options=options)
         )
 
     def allow_request(self, request: Request, view: Any) -> bool:

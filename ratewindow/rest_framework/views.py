@@ -17,7 +17,6 @@ from ratewindow.request.doors import Door
 from ratewindow.rest_framework.decide_together import Together
 from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle
 from ratewindow.rules import code_rates
-from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.path_variants import ways_of
 from ratewindow.rules.site_routes import class_behind, listed_by
 
@@ -42,7 +41,7 @@ def problems() -> Iterable[tuple[str, str]]:
 def _register(view: Any, throttle: type[BaseThrottle]) -> None:
     if issubclass(throttle, RuleThrottle):
         for name in throttle.names(view):
-            code_rates.register(CodeRate(name, None, "", frozenset(), place_of(type(view)), shared=True))
+            code_rates.register(code_rates.CodeRate(name, None, "", frozenset(), place_of(type(view)), shared=True))
     elif issubclass(throttle, SimpleRateThrottle):
         made = throttle()
         if not isinstance(made, ScopedRateThrottle) or made.take_scope(view):

@@ -19,7 +19,6 @@ from ratewindow import background, conf
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.overrides import users
 from ratewindow.rulebook import current, kill_switch, reading
-from ratewindow.rulebook.reading import read_switch
 from ratewindow.store import process_clients, state_keys
 
 logger = logging.getLogger("ratewindow")
@@ -122,7 +121,7 @@ def reread_switch() -> None:
     database = connections[reading.database()]
     if not _is_in_memory(database):
         try:
-            kill_switch.learn(read_switch())
+            kill_switch.learn(reading.read_switch())
         finally:
             database.close()
 

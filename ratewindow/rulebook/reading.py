@@ -24,8 +24,6 @@ from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.limiter.types import Window, too_much
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
 from ratewindow.rulebook import current, kill_switch
-from ratewindow.rulebook.current import Rulebook
-from ratewindow.rulebook.kill_switch import Switch
 from ratewindow.rules.matching import TOO_MANY, beyond_bounds
 from ratewindow.rules.regex import check_regex
 from ratewindow.rules.rule import Rule, check_name, parse_count_when, parse_methods
@@ -69,7 +67,7 @@ def reload(listeners_wait: bool = False) -> None:
     with contextlib.suppress(Exception):  # Redis may know, and the database's error is logged below
         kill_switch.learn(read_switch())
     try:
-        book = Rulebook(read_rules(), overrides=current.of_site().overrides)
+        book = current.Rulebook(read_rules(), overrides=current.of_site().overrides)
         book.prepare()
     except Exception as caught:  # neither a save nor the next reading may fail by it
         problem = _logged_once(_UNREAD if current.read_at_s() is not None else _NONE_READ, caught)
@@ -126,7 +124,7 @@ def _in_english(wrong: dict[str, Problem]) -> set[tuple[str, str]]:
     return {(name, str(problem)) for name, problem in wrong.items()}
 
 
-def _hold(book: Rulebook, number: int) -> None:
+def _hold(book: current.Rulebook, number: int) -> None:
     before, now = current.hold(book, number)
     old, new = before.by_name if before is not None else {}, now.by_name if now is not None else {}
     if before is not None and (names := [name for name in old.keys() | new.keys() if old.get(name) != new.get(name)]):
@@ -242,9 +240,11 @@ def database() -> str:
     return router.db_for_write(RateRule)
 
 
-def read_switch() -> Switch | None:
+def read_switch() -> kill_switch.Switch | None:
     """The kill switch by its row, if there is one."""
     row = LimitSwitch.objects.using(database()).order_by("-changed_at").first()
     if row is None:
         return None
-    return Switch(row.off, row.until.timestamp() if row.until else None, row.reason, row.changed_by, row.changed_at.timestamp())
+    return kill_switch.Switch(
+        row.off, row.until.timestamp() if row.until else None, row.reason, row.changed_by, row.changed_at.timestamp()
+    )

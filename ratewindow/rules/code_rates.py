@@ -17,7 +17,6 @@ from django.http import HttpRequest
 
 from ratewindow.conf import site_functions
 from ratewindow.identity import Recipe, canonical, custom_keys, recipe, recipe_of
-from ratewindow.identity.custom_keys import Key, arguments_of, place_of
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.problem import translatable
 from ratewindow.limiter.rates import parse_rates
@@ -48,14 +47,14 @@ class CodeRate:
     def limits(self) -> Any:
         """What the rate limits, however it is written; of a function where that is."""
         if callable(self.rate):
-            return place_of(inspect.unwrap(self.rate))
+            return custom_keys.place_of(inspect.unwrap(self.rate))
         return self.rate and frozenset(parse_rates(self.rate))
 
     @property
     def meaning(self) -> tuple[Any, ...]:
         """What code says, however it is written."""
         key = custom_keys.known().get(self.key)
-        of_key = canonical(self.key) if key is None else place_of(key.function)
+        of_key = canonical(self.key) if key is None else custom_keys.place_of(key.function)
         return self.limits, of_key, self.methods, self.normalise, self.options
 
     @property
@@ -283,7 +282,7 @@ def in_code(name: str, request: Any) -> Rule | None:
     return rule(name) if given is None else given.rule(name, request)
 
 
-def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions) -> "GivenRate | None":
+def of_call(name: str, rate: Rate | None, key: custom_keys.Key | None, options: CallOptions) -> "GivenRate | None":
     """The rate of a call such as `hit`; of a call without one that of the limit that is declared under the name, if one is.
 
     Key and options that the call does not give are as other code has them under that name. Raises ValueError."""
@@ -306,7 +305,7 @@ def of_call(name: str, rate: Rate | None, key: Key | None, options: CallOptions)
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **options: Any) -> GivenRate:
+def _made(name: str, rate: Rate, key: custom_keys.Key | None, other: CodeRate | None, /, **options: Any) -> GivenRate:
     """`other` has what the call does not say."""
     check_name(name)
     usual = CodeRate(name, None, "ip", frozenset(), A_CALL) if other is None else other
@@ -318,7 +317,7 @@ def _made(name: str, rate: Rate, key: Key | None, other: CodeRate | None, /, **o
     return GivenRate(rate, text, usual.methods, usual.normalise, of_rate, last, own)
 
 
-def _is_lasting(argument: Rate | Key | None) -> bool:
+def _is_lasting(argument: Rate | custom_keys.Key | None) -> bool:
     """Whether other calls give the same: each may make its own function, or bind a method to an object of its own."""
     is_function = isinstance(argument, FunctionType) and "<" not in argument.__qualname__
     return argument is None or isinstance(argument, str | tuple) or is_function
@@ -335,7 +334,7 @@ def _answered(returned: Any) -> Any:
 
 def _called(function: Callable[..., Any]) -> Callable[[str, HttpRequest], Any]:
     """A function of (name, request) that calls `function` with the request, or with both if it needs two arguments."""
-    if arguments_of(function) == 2:
+    if custom_keys.arguments_of(function) == 2:
         return function
     return update_wrapper(lambda name, request: function(request), function)  # which is known by its place
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import redis
 import redis.cluster
-from redis.cluster import ClusterNode
 from redis.connection import Connection, SSLConnection
 
 from ratewindow.limiter.redis.cluster.pipelines import as_redis_errors
@@ -71,7 +70,7 @@ class ClusterClient(redis.RedisCluster):
             with shared(1):  # one silent server must leave time for another
                 super().__init__(  # it takes our class of connections only with a URL
                     url=f"redis://{f'[{host}]' if ':' in host else host}:{port}",
-                    startup_nodes=[ClusterNode(*node) for node in rest],
+                    startup_nodes=[redis.cluster.ClusterNode(*node) for node in rest],
                     connection_class=kind,
                     **options,
                 )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ratewindow import conf
 from ratewindow.limiter.memory import MemoryStore
 from ratewindow.limiter.redis import faults
-from ratewindow.limiter.redis.faults import Concerns
 from ratewindow.limiter.redis.store import store_of
 from ratewindow.limiter.types import Check, Window
 from ratewindow.store import clients, process_clients, state_keys
@@ -116,7 +115,7 @@ def _probe(call: Callable[[], object]) -> None:
     try:
         call()
     except Exception as error:
-        if faults.of(error).concerns is Concerns.SERVER:
+        if faults.of(error).concerns is faults.Concerns.SERVER:
             raise
 
 

@@ -19,9 +19,7 @@ from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.models import RateRule
 from ratewindow.rulebook import current, kill_switch, reading
-from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates, rule
-from ratewindow.rules.rule import check_name
 from ratewindow.store import stores
 
 
@@ -128,13 +126,13 @@ class override_rules(fresh_counts):  # noqa: N801
                 remedy = "override_rules(login='5/m') or override_rules({'api.minute': '5/m'})"
                 raise TypeError(f"{each!r} is not a rule: write {remedy}")
         for name, rate in self._rates.items():
-            check_name(name)
+            rule.check_name(name)
             parse_rates(rate)
 
     def enable(self) -> Self:
         rules = [*self._rules, *(_of_site(name, rate) for name, rate in self._rates.items())]
         super().enable()
-        self._outer = current.replace(Rulebook(rules, alone=True))
+        self._outer = current.replace(current.Rulebook(rules, alone=True))
         return self
 
     def disable(self) -> None:

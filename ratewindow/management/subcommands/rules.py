@@ -10,7 +10,6 @@ from ratewindow.models import RateRule, RuleWindow
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import ALWAYS, MODES, written
 from ratewindow.start import presets
-from ratewindow.start.presets import Group, Preset
 
 
 def listing() -> str:
@@ -65,7 +64,7 @@ def _suggest(options: dict[str, Any], stdout: Any) -> None:
         stdout.write("\nTo save the new ones in shadow: manage.py ratewindow suggest --create; some of them: --create RULE RULE")
 
 
-def _create(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
+def _create(groups: Sequence[presets.Group], names: Sequence[str]) -> list[str]:
     """Save the rules of these names with those for the same requests, or all; returns the names of those that are new."""
     new = {preset.name: preset for group in groups for preset in group.found if not preset.used_by}
     if unknown := [name for name in names if name not in new]:
@@ -74,13 +73,13 @@ def _create(groups: Sequence[Group], names: Sequence[str]) -> list[str]:
     return [presets.save(preset).name for preset in new.values() if not names or preset.place in places]
 
 
-def _section(group: Group, created: Sequence[str]) -> str:
+def _section(group: presets.Group, created: Sequence[str]) -> str:
     lines = table(("RULE", "LIMITS", "PER", "APPLIES TO", ""), [_line(preset, created) for preset in group.found])
     reasons = [f"{preset.name}: {preset.why}" for preset in group.found if not preset.used_by and group.kind.parts]
     return "\n".join([f"{group.kind.title}. {group.kind.why}", lines, *reasons])
 
 
-def _line(preset: Preset, created: Sequence[str]) -> tuple[str, ...]:
+def _line(preset: presets.Preset, created: Sequence[str]) -> tuple[str, ...]:
     place = f"{preset.fields['applies_to']} {preset.fields['pattern']}".strip()
     methods = f", {preset.fields['methods']}" if preset.fields.get("methods") else ""
     limits = preset.rate + (" failed" if preset.fields.get("count_when") == "login_failed" else "")

@@ -20,7 +20,6 @@ from redis.exceptions import (
 
 from ratewindow.limiter.redis import faults, insides
 from ratewindow.limiter.redis.commands import Call, ServerClock
-from ratewindow.limiter.redis.faults import Concerns, ServerAway, Watch
 from ratewindow.limiter.redis.pipeline import Pipelined, Waiting, time_limit
 
 Address = tuple[str, int]
@@ -90,7 +89,7 @@ class Lanes:
     The map of slots is read before the first call, and again in the background once a server has failed.
     """
 
-    def __init__(self, client: RedisCluster, limit_s: float | None, watch: Watch) -> None:
+    def __init__(self, client: RedisCluster, limit_s: float | None, watch: faults.Watch) -> None:
         self.client, self.limit_s, self.watch = client, limit_s, watch
         self.slots, self.clock = Slots(client), ServerClock()
         self._of: dict[Address, _Lane] = {}
@@ -185,7 +184,7 @@ class Lanes:
         fault = self.watch.away(name_of(home))
         if fault is not None:
             self._avoided.add(home)
-            raise ServerAway(name_of(home), fault)
+            raise faults.ServerAway(name_of(home), fault)
 
     def _lane(self, address: Address) -> "_Lane":
         lane = self._of.get(address)
@@ -236,12 +235,12 @@ class _Lane(Pipelined):
         """A cluster's client has more that belongs to its loop than connections: it must be another one."""
 
     def _failed(self, error: Exception) -> Exception:
-        if faults.of(error).concerns is not Concerns.SERVER:
+        if faults.of(error).concerns is not faults.Concerns.SERVER:
             return error
         name = name_of(self._address)
         self._lanes.watch.failed(name, error)
         self._lanes.renew_soon()
-        return ServerAway(name, faults.of(error).name, error)
+        return faults.ServerAway(name, faults.of(error).name, error)
 
     def _settle(self, batch: Sequence[Waiting], replies: Sequence[Any]) -> None:
         trouble = next((reply for reply in replies if _is_trouble(reply)), None)
@@ -283,7 +282,7 @@ def _is_trouble(reply: Any) -> bool:
     """Whether this is an answer, or none, that concerns all who ask this server."""
     if not isinstance(reply, Exception) or isinstance(reply, AskError | TryAgainError):
         return False
-    return faults.of(reply).concerns is Concerns.SERVER
+    return faults.of(reply).concerns is faults.Concerns.SERVER
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from redis.exceptions import (
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.cluster import rounds
 from ratewindow.limiter.redis.cluster.pipelines import MOST_HOPS, TRY_AGAIN_S, Address, Lanes, Slots, as_redis_errors, name_of
-from ratewindow.limiter.redis.cluster.rounds import Conversation
 from ratewindow.limiter.redis.commands import Call, ServerClock, decide_call
 from ratewindow.limiter.redis.connections import Server
 from ratewindow.limiter.redis.faults import Concerns, ServerAway, Watch
@@ -105,7 +104,7 @@ class ClusterStore:
             with limited(self._limit_s):
                 self._server(address).call(decide_call(checks, "hit", None))
 
-    def _hold(self, conversation: Conversation) -> Any:
+    def _hold(self, conversation: rounds.Conversation) -> Any:
         try:
             calls = next(conversation)
             while True:
@@ -251,13 +250,13 @@ class AsyncClusterStore:
                 for key in keys:
                     await self._lanes.client.unlink(key)
 
-    def _begin(self, conversation: Conversation) -> "asyncio.Future[Any]":
+    def _begin(self, conversation: rounds.Conversation) -> "asyncio.Future[Any]":
         """The reply. A caller that stops waiting does not end the conversation, which may have units to refund."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._lanes.follow(self._hold(conversation, answer))
         return answer
 
-    async def _hold(self, conversation: Conversation, answer: "asyncio.Future[Any]") -> None:
+    async def _hold(self, conversation: rounds.Conversation, answer: "asyncio.Future[Any]") -> None:
         try:
             async with time_limit(self._limit_s):  # of all rounds; each server's silence is reported by its lane
                 reply = await self._rounds(conversation)
@@ -272,7 +271,7 @@ class AsyncClusterStore:
         finally:
             answer.cancel()
 
-    async def _rounds(self, conversation: Conversation) -> Any:
+    async def _rounds(self, conversation: rounds.Conversation) -> Any:
         try:
             calls = next(conversation)
             while True:
