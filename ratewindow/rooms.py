@@ -112,7 +112,7 @@ class Room(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
     gives = ""  # what a site gets, in a few words
     stores = "nothing"  # what it keeps, and where
-    subcommands: Mapping[str, str] = {}  # of ``manage.py ratewindow``: the module of each, or ``module:OBJECT``
+    subcommands: Mapping[str, str] = {}  # of ``manage.py ratewindow``: ``module:OBJECT``
     tasks: Mapping[str, str] = {}  # of `ratewindow.tasks`: the dotted path of a function that returns lines for the log
     targets: Mapping[str, Target] = {}  # by the value of `applies_to`, of at most eight characters
     keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text

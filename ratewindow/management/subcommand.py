@@ -7,21 +7,28 @@ from django.core.management.base import CommandParser, OutputWrapper
 
 from ratewindow.conf.in_words import in_escapes
 
-REASON = ("--reason", {"default": "", "help": "why, for your colleagues and the history"})
+Argument = tuple[str, Mapping[str, Any]]  # the name, and what `add_argument` takes of it
+
+REASON: Argument = ("--reason", {"default": "", "help": "why, for your colleagues and the history"})
 
 
 class Subcommand(NamedTuple):
-    """A module with the same names will do as well, with a function of its own for its arguments."""
-
     NAME: str
     HELP: str
     run: Callable[[dict[str, Any], Any], object]  # with the options and the output
-    arguments: Sequence[tuple[str, Mapping[str, Any]]] = ()  # the name of each, and what `add_argument` takes of it
+    arguments: Sequence[Argument] = ()
     ALIASES: Sequence[str] = ()
+    groups: Sequence[tuple[str, str, Sequence[Argument]]] = ()  # more arguments, each group under a title and a description
 
     def add_arguments(self, parser: CommandParser) -> None:
-        for name, options in self.arguments:
-            parser.add_argument(name, **options)
+        _add(parser, self.arguments)
+        for title, description, arguments in self.groups:
+            _add(parser.add_argument_group(title, description), arguments)
+
+
+def _add(parser: Any, arguments: Sequence[Argument]) -> None:
+    for name, options in arguments:
+        parser.add_argument(name, **options)
 
 
 class SafeOutput(OutputWrapper):

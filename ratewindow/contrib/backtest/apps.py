@@ -22,7 +22,7 @@ class BacktestConfig(rooms.Room):
             [f"ratewindow.{verb}_raterule ratewindow.view_throttlestat" for verb in ("view", "change")],
         )
     ]
-    subcommands = {"backtest": "ratewindow.contrib.backtest.commands.backtest"}
+    subcommands = {"backtest": "ratewindow.contrib.backtest.commands.backtest:BACKTEST"}
 
     def urls(self, model_admin: Any) -> list[URLPattern]:
         from ratewindow.contrib.backtest import page

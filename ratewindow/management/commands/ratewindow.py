@@ -1,4 +1,4 @@
-"""``manage.py ratewindow``: a `Subcommand` for each of the core's, and a module with the same names for each of a room's."""
+"""``manage.py ratewindow``: the subcommands of the core, and of the rooms that the site has installed."""
 
 from functools import partial
 from pkgutil import resolve_name
@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from ratewindow import rooms
 from ratewindow.conf.in_words import in_escapes
 from ratewindow.limiter.problem import Problem
-from ratewindow.management.subcommand import SafeOutput
+from ratewindow.management.subcommand import SafeOutput, Subcommand
 from ratewindow.management.subcommands.clients import ALLOW, BLOCK, RELEASE, SHOW
 from ratewindow.management.subcommands.limiting import CHECK, CLEAN, COLLECT, OFF, ON, who
 from ratewindow.management.subcommands.rules import MODE, RULES, SUGGEST
@@ -21,11 +21,10 @@ from ratewindow.store.shared_prefix import SharedPrefix
 
 PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix, Problem)  # reported without a traceback
 
-OF_THE_CORE: tuple[Any, ...] = (CHECK, RULES, SUGGEST, MODE, BLOCK, ALLOW, SHOW, RELEASE, OFF, ON, COLLECT, CLEAN)
+OF_THE_CORE = (CHECK, RULES, SUGGEST, MODE, BLOCK, ALLOW, SHOW, RELEASE, OFF, ON, COLLECT, CLEAN)
 
 
-def subcommands() -> list[Any]:
-    """The core's, and those of the rooms that the site has installed."""
+def subcommands() -> list[Subcommand]:
     return [*OF_THE_CORE, *(resolve_name(path) for room in rooms.installed() for path in room.subcommands.values())]
 
 
@@ -35,11 +34,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
-        for module in subcommands():
-            subparser = subparsers.add_parser(
-                module.NAME, aliases=_aliases(module), help=module.HELP.partition(". ")[0].rstrip("."), description=module.HELP
-            )
-            module.add_arguments(subparser)
+        for each in subcommands():
+            first_sentence = each.HELP.partition(". ")[0].rstrip(".")
+            subparser = subparsers.add_parser(each.NAME, aliases=each.ALIASES, help=first_sentence, description=each.HELP)
+            each.add_arguments(subparser)
         for room in (room for room, is_installed in rooms.known() if not is_installed):
             for name in room.subcommands:
                 parser_of_absent = subparsers.add_parser(name, help=f"needs {room.name}")
@@ -47,10 +45,10 @@ class Command(BaseCommand):
 
     @no_translations
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
-        module = next(module for module in subcommands() if subcommand in (module.NAME, *_aliases(module)))
-        with origin.edits(f"command {module.NAME}", by=who(), reason=options.get("reason") or ""):
+        asked = next(each for each in subcommands() if subcommand in (each.NAME, *each.ALIASES))
+        with origin.edits(f"command {asked.NAME}", by=who(), reason=options.get("reason") or ""):
             try:
-                module.run(options, SafeOutput(self.stdout._out))  # type: ignore[arg-type]
+                asked.run(options, SafeOutput(self.stdout._out))  # type: ignore[arg-type]
             except CommandError as error:
                 raise CommandError(in_escapes(str(error)), returncode=error.returncode) from error.__cause__
             except PROBLEMS as error:
@@ -60,8 +58,3 @@ class Command(BaseCommand):
 
 def _say_how_to_install(room: str, parser: CommandParser, *_: Any) -> None:
     parser.error(f'this needs one more app. Write in settings.py: INSTALLED_APPS += ["{room}"]')
-
-
-def _aliases(module: Any) -> tuple[str, ...]:
-    """Other names of a subcommand."""
-    return getattr(module, "ALIASES", ())

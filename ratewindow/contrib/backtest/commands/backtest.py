@@ -1,11 +1,11 @@
 """``manage.py ratewindow backtest``: what rules would have done with the requests of an access log, in tables or as JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from ratewindow.conf import time_zone
 from ratewindow.contrib.backtest.curve import Curve
@@ -14,35 +14,18 @@ from ratewindow.contrib.backtest.result import Bounds, Caught, Numbers, OfPeriod
 from ratewindow.contrib.backtest.run import Plan, backtest, of_rates, of_rule, of_site
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.durations import format_duration
-from ratewindow.management.subcommand import table
+from ratewindow.management.subcommand import Subcommand, table
 
-NAME = "backtest"
-HELP = (
-    "Say what rules would have done with the requests of an access log: how many they would have refused, of which clients. "
-    "One rule of the site, all of them, or one that is given by its rates. It asks no server and counts nothing. In a log of "
-    "whole seconds each request is decided at the beginning of its second, and spread over it: where that differs, the "
-    "answer is the least and the most."
-)
-OF_RATES = ("key", "algorithm", "path", "prefix", "methods")  # options of a rule that is given by its rates
-
-
-def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("log", nargs="+", metavar="LOG", help="an access log, also .gz, or - for standard input")
-    parser.add_argument("--rule", default="", metavar="NAME", help="a rule of the site, as if it were enforced")
-    parser.add_argument("--all", action="store_true", help="all rules of the site as they are, with blocks and exemptions")
-    parser.add_argument("--rates", default="", help="a rule by its rates, such as 10/m or '5/s; 100/m'; --rule at other rates")
-    parser.add_argument("--format", help="common, combined, json, or nginx's log_format; default: what it looks like")
-    parser.add_argument("--suggest", action="store_true", help="also a limit for one rule, with its reason and the curve")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    given = parser.add_argument_group("a rule by its rates", "as the fields of a rule in the admin")
-    given.add_argument("--key", help="who is counted together, such as ip, user_or_ip or header:x-api-key; default ip")
-    given.add_argument("--algorithm", choices=[name for name, _ in algorithm_choices()], help="default sliding_window")
-    given.add_argument("--path", metavar="P", help="one path; default all requests")
-    given.add_argument("--prefix", metavar="P", help="all paths below")
-    given.add_argument("--methods", help="such as POST,PUT; default all")
+OF_RATES: dict[str, Mapping[str, Any]] = {  # options of a rule that is given by its rates
+    "key": {"help": "who is counted together, such as ip, user_or_ip or header:x-api-key; default ip"},
+    "algorithm": {"choices": [name for name, _ in algorithm_choices()], "help": "default sliding_window"},
+    "path": {"metavar": "P", "help": "one path; default all requests"},
+    "prefix": {"metavar": "P", "help": "all paths below"},
+    "methods": {"help": "such as POST,PUT; default all"},
+}
 
 
-def run(options: dict[str, Any], stdout: Any) -> None:
+def _backtest(options: dict[str, Any], stdout: Any) -> None:
     try:
         plan = _plan(options)
         result = backtest(open_logs(options["log"], options["format"]), plan, with_curves=options["suggest"])
@@ -239,3 +222,29 @@ def _numbers(numbers: Numbers) -> dict[str, Any]:
 
 def _iso(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).isoformat()
+
+
+BACKTEST = Subcommand(
+    NAME="backtest",
+    HELP="Say what rules would have done with the requests of an access log: how many they would have refused, of which clients. "
+    "One rule of the site, all of them, or one that is given by its rates. It asks no server and counts nothing. In a log of "
+    "whole seconds each request is decided at the beginning of its second, and spread over it: where that differs, the "
+    "answer is the least and the most.",
+    arguments=[
+        ("log", {"nargs": "+", "metavar": "LOG", "help": "an access log, also .gz, or - for standard input"}),
+        ("--rule", {"default": "", "metavar": "NAME", "help": "a rule of the site, as if it were enforced"}),
+        ("--all", {"action": "store_true", "help": "all rules of the site as they are, with blocks and exemptions"}),
+        ("--rates", {"default": "", "help": "a rule by its rates, such as 10/m or '5/s; 100/m'; --rule at other rates"}),
+        ("--format", {"help": "common, combined, json, or nginx's log_format; default: what it looks like"}),
+        ("--suggest", {"action": "store_true", "help": "also a limit for one rule, with its reason and the curve"}),
+        ("--json", {"action": "store_true", "help": "one JSON object"}),
+    ],
+    groups=[
+        (
+            "a rule by its rates",
+            "as the fields of a rule in the admin",
+            [(f"--{name}", options) for name, options in OF_RATES.items()],
+        )
+    ],
+    run=_backtest,
+)

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 from django.db import router, transaction
 
 from ratewindow.contrib.moving.importers import allauth, axes, device_cookies, django_ratelimit, drf
 from ratewindow.contrib.moving.importers.limits import Definition, translated
+from ratewindow.management.subcommand import Subcommand
 from ratewindow.models import RateRule
 
 _PACKAGES: dict[str, Any] = {
@@ -17,20 +18,8 @@ _PACKAGES: dict[str, Any] = {
     "drf": drf,
 }
 
-NAME = "move"
-HELP = (
-    "Add rules in shadow that count the same as what the site's code or settings limit by another package, which goes on "
-    "limiting. Rules that exist stay. Without --yes it only shows what it would add."
-)
 
-
-def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument("package", choices=sorted(_PACKAGES), metavar="PACKAGE", help=", ".join(sorted(_PACKAGES)))
-    parser.add_argument("--yes", action="store_true", help="add the rules; without it they are only shown")
-    parser.add_argument("--reason", default="", help="why, for the history")
-
-
-def run(options: dict[str, Any], stdout: Any) -> None:
+def _move(options: dict[str, Any], stdout: Any) -> None:
     package = options["package"]
     try:
         rules = _new_rules(package, stdout)
@@ -62,3 +51,16 @@ def _new_rules(package: str, stdout: Any) -> list[Definition]:
         if name not in existing:
             stdout.write(f"Differs: {name}: {sentence}")
     return [rule for rule in found.rules if rule.name not in existing]
+
+
+MOVE = Subcommand(
+    NAME="move",
+    HELP="Add rules in shadow that count the same as what the site's code or settings limit by another package, which goes on "
+    "limiting. Rules that exist stay. Without --yes it only shows what it would add.",
+    arguments=[
+        ("package", {"choices": sorted(_PACKAGES), "metavar": "PACKAGE", "help": ", ".join(sorted(_PACKAGES))}),
+        ("--yes", {"action": "store_true", "help": "add the rules; without it they are only shown"}),
+        ("--reason", {"default": "", "help": "why, for the history"}),
+    ],
+    run=_move,
+)
