@@ -128,9 +128,7 @@ class Counters:
 
     def has_unsent(self) -> bool:
         """Whether `flush` has something to send. Without the lock: an answer of a moment ago does as well."""
-        if process_clients.in_memory():
-            return False
-        return any(sheet.is_unsent for sheet in list(self._sheets.values()))
+        return not process_clients.in_memory() and any(sheet.is_unsent for sheet in list(self._sheets.values()))
 
     def count_pending(self) -> None:
         """Let the observers have the refusals of this moment, too."""

@@ -129,9 +129,7 @@ def _masked(address: Address | None, ipv4_prefix: int, ipv6_prefix: int) -> str:
     if address is None:
         return "unknown"
     prefix = ipv4_prefix if address.version == 4 else ipv6_prefix
-    if prefix == address.max_prefixlen:
-        return str(address)
-    return str(ipaddress.ip_network((address, prefix), strict=False))
+    return str(address if prefix == address.max_prefixlen else ipaddress.ip_network((address, prefix), strict=False))
 
 
 def clear_cache() -> None:

@@ -173,9 +173,7 @@ def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], who: Who, forced: bo
     rules = [rule for rule in rules if rule.name not in allowed] if allowed else rules
     names = {rule.name for rule in rules}
     blocks = [] if forced else [each for each in by_action[BLOCK] if not each.rule or each.rule in names]
-    if blocks:
-        return Verdict((), _refusals(blocks, rules, who))
-    return Verdict(adapted(by_action[RATE], rules), [])
+    return Verdict((), _refusals(blocks, rules, who)) if blocks else Verdict(adapted(by_action[RATE], rules), [])
 
 
 def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:

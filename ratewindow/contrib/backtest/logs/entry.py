@@ -119,9 +119,7 @@ def unescaped(text: str) -> str:
 
 def _meant(found: re.Match[str]) -> str:
     byte, sign = found[1] or found[2], found[3]
-    if byte:
-        return bytes([int(byte, 16)]).decode("ascii", "surrogateescape")
-    return _CONTROLS.get(sign, sign)
+    return bytes([int(byte, 16)]).decode("ascii", "surrogateescape") if byte else _CONTROLS.get(sign, sign)
 
 
 def readable(text: str) -> str:
