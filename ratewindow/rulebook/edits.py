@@ -8,6 +8,7 @@ every half minute, for edits without a signal (``QuerySet.update()``, raw SQL), 
 import logging
 import os
 import secrets
+from contextlib import closing
 from typing import Any, cast
 
 from django.apps import apps
@@ -105,10 +106,8 @@ def reread() -> None:
     if _is_in_memory(database):
         current.stop_waiting()
         return
-    try:
+    with closing(database):
         reading.reload(listeners_wait=True)
-    finally:
-        database.close()
 
 
 def is_alone() -> bool:
@@ -120,10 +119,8 @@ def reread_switch() -> None:
     """Read the kill switch's row while Redis does not answer: all rows are read less often when there are many."""
     database = connections[reading.database()]
     if not _is_in_memory(database):
-        try:
+        with closing(database):
             kill_switch.learn(reading.read_switch())
-        finally:
-            database.close()
 
 
 def _is_in_memory(database: Any) -> bool:

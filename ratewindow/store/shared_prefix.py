@@ -5,6 +5,7 @@ A site is known by its secret key and its database: one of the same name on anot
 
 import os
 import time
+from contextlib import closing
 from typing import Any, cast
 
 from django.apps import apps
@@ -45,10 +46,8 @@ def announce_site(now_s: float | None = None) -> None:
 def announce_unless_tested() -> None:
     """Announce this site, but not from its tests, which have other databases: cleaning would be refused for a day."""
     if not conf.tests_run():
-        try:
+        with closing(database()):
             announce_site()
-        finally:
-            database().close()
 
 
 def refuse_when_shared(now_s: float | None = None) -> None:
