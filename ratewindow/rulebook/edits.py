@@ -129,20 +129,16 @@ def _is_in_memory(database: Any) -> bool:
 
 
 def _on_edit(using: str, **_: Any) -> None:
-    if not _will_announce(using):
+    """Announce it, unless this transaction will do so anyway: saving a thousand rules is one edit, not a thousand."""
+    if not any(entry[1] is announce for entry in connections[using].run_on_commit):
         transaction.on_commit(announce, using=using)
 
 
 def _on_group_change(action: str, using: str, **_: Any) -> None:
     """Announce that the members of a group have changed, which a block or an exemption may name."""
     overrides = current.of_site().overrides
-    if overrides is not None and overrides.groups and action.startswith("post_") and not _will_announce(using):
-        transaction.on_commit(announce, using=using)
-
-
-def _will_announce(using: str) -> bool:
-    """Whether this transaction will do so anyway: saving a thousand rules is one edit, not a thousand."""
-    return any(entry[1] is announce for entry in connections[using].run_on_commit)
+    if overrides is not None and overrides.groups and action.startswith("post_"):
+        _on_edit(using)
 
 
 def _on_migrate(**_: Any) -> None:
