@@ -68,9 +68,6 @@ class Attempt:
             part.by_code = part.by_code or part.made_by.count_when is None
         count_by_answer.defer(visit, decision, self)
 
-    def mark_right(self, user: Any) -> None:
-        self.counts, self.user = False, user
-
     def flag(self) -> Flag | None:
         """The key that says that the address is trusted, if it is to be set. A browser that is a known device needs no trust."""
         if self.trust is None or self.user is None or self.is_at_device or trust.is_fresh(self.trust):
@@ -135,7 +132,7 @@ def mark_right(user: Any) -> None:
     for call in islice(chain(of_user, unknown), 1):
         for attempt in call.attempts:
             if not attempt.accounts or _is_of(attempt, user):
-                attempt.mark_right(user)
+                attempt.counts, attempt.user = False, user
 
 
 def _is_of(attempt: Attempt, user: Any) -> bool:
