@@ -50,7 +50,7 @@ class Kind:
     title: Any  # lazy texts
     why: Any
     rate: str  # unless it has parts
-    find: Callable[[Sequence[Route]], Iterator[Target]]
+    find: Callable[[Sequence[Route]], Iterable[Target]]
     fields: Mapping[str, Any] = field(default_factory=dict)
     parts: Sequence[Part] = ()
 

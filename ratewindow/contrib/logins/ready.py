@@ -1,6 +1,5 @@
 """The ready rules of logins, and of the steps around them: made together, and shown as one."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -46,17 +45,13 @@ LOGINS = (
 
 
 def _anywhere(applies_to: str) -> Any:
-    def find(known: Any) -> Iterator[Target]:
-        yield Target(applies_to, "")
-
-    return find
+    return lambda known: [Target(applies_to, "")]
 
 
 def _steps(name: str, title: Any, why: Any, applies_to: str, *parts: Part, rate: str = "", key: str = "ip") -> Kind:
     return Kind(name, title, why, rate, _anywhere(applies_to), {"on_error": "local", "key": key}, parts)
 
 
-_MAILBOX = {"normalise": True}
 KINDS = (
     Kind(
         "login",
@@ -76,7 +71,7 @@ KINDS = (
         _("Keeps others from filling a person's mailbox with mail of yours."),
         RESETS,
         Part("address", "ip", "5/h; 20/d", _("Stops one address from asking for many mails.")),
-        Part("mailbox", "body:email", "3/h; 10/d", _("Stops many addresses from filling one mailbox."), _MAILBOX),
+        Part("mailbox", "body:email", "3/h; 10/d", _("Stops many addresses from filling one mailbox."), {"normalise": True}),
     ),
     _steps(
         "sign-up",
