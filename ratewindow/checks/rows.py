@@ -40,8 +40,11 @@ def check_rules() -> Messages:
     placed = [rule.name for rule in rules if rule.applies_to != "named"]
     if placed and not has_middleware():
         rules_apply = f"{len(placed)} rules apply" if len(placed) > 1 else "1 rule applies"
-        message = f"{rules_apply} by path or route, such as {placed[0]!r}, but the middleware is missing."
-        yield warning(7, message, f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.")
+        yield warning(
+            7,
+            f"{rules_apply} by path or route, such as {placed[0]!r}, but the middleware is missing.",
+            f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.",
+        )
     yield from _doubtful(rules)
     yield from _by_choice_alone([rule for rule in rules if rule.mode == "enforce"])
 
@@ -96,8 +99,12 @@ def check_server() -> Messages:
         return
     with suppress(redis.RedisError, OSError, ValueError):
         if other := other_site():
-            ours = "its edits and its counts for rules of the same name are ours, too, and its kill switch replaces ours in Redis"
-            yield warning(22, f"{other}: {ours}.", f"{remedy()}.")
+            yield warning(
+                22,
+                f"{other}: its edits and its counts for rules of the same name are ours, too, and its kill switch replaces ours "
+                "in Redis.",
+                f"{remedy()}.",
+            )
         store = server_info.ask(process_clients.patient_client())
         if server_info.evicts(store):
             yield warning(

@@ -50,8 +50,11 @@ def check_settings() -> Messages:
         if not problems:
             yield error(2, str(wrong))
     if written.redis == conf.MEMORY and not settings.DEBUG and not conf.tests_run():
-        message = "RATEWINDOW['REDIS'] is memory://, so each process counts for itself: four processes admit four times as much."
-        yield warning(3, message, "Name a Redis, or serve the site by one process.")
+        yield warning(
+            3,
+            "RATEWINDOW['REDIS'] is memory://, so each process counts for itself: four processes admit four times as much.",
+            "Name a Redis, or serve the site by one process.",
+        )
 
 
 def check_proxies() -> Messages:
@@ -79,8 +82,11 @@ def check_middleware() -> Messages:
     """W006: the middleware is before AuthenticationMiddleware."""
     listed = [*(getattr(settings, "MIDDLEWARE", None) or ())]
     if MIDDLEWARE in listed and _AUTHENTICATION in listed[listed.index(MIDDLEWARE) :]:
-        message = f"{MIDDLEWARE} is before AuthenticationMiddleware: rules by user count everybody by address."
-        yield warning(6, message, "Place it after AuthenticationMiddleware.")
+        yield warning(
+            6,
+            f"{MIDDLEWARE} is before AuthenticationMiddleware: rules by user count everybody by address.",
+            "Place it after AuthenticationMiddleware.",
+        )
 
 
 def check_backends() -> Messages:
