@@ -36,5 +36,6 @@ def leave_out(what: str, name: object, why: object) -> None:
     """Say that `what` (``process record``, ``count``) of this name, which another program has written to Redis, is left out."""
     kind = what, ascii(name)[:LONGEST]
     if left_out.is_new(kind):
-        message = "ratewindow: a %s in Redis is left out, %s (logged every ten minutes): %s"
-        logger.warning(message, *kind, ascii(str(why))[1:-1][:LONGEST])
+        logger.warning(
+            "ratewindow: a %s in Redis is left out, %s (logged every ten minutes): %s", *kind, ascii(str(why))[1:-1][:LONGEST]
+        )

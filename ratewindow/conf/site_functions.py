@@ -64,8 +64,13 @@ def failed(what: str, where: str, error: BaseException, holds: str, rules: Itera
     for rule in dict.fromkeys(rules):
         count(what, rule)
     if failing.is_new((what, where)):
-        message = "ratewindow: the %s function of %s failed, %s (logged every ten minutes): %s"
-        logger.error(message, what, where, holds, _in_a_line(error))
+        logger.error(
+            "ratewindow: the %s function of %s failed, %s (logged every ten minutes): %s",
+            what,
+            where,
+            holds,
+            _in_a_line(error),
+        )
 
 
 def count(what: str, rule: str) -> None:

@@ -54,8 +54,12 @@ def announce() -> None:
     try:
         _change_token()
     except (RedisError, OSError) as error:
-        text = "ratewindow: other processes learn of the edit within %.0f s, of the kill switch within %.0f s: %s"
-        logger.warning(text, reading.REREAD_S, reading.REREAD_ALONE_S, error)
+        logger.warning(
+            "ratewindow: other processes learn of the edit within %.0f s, of the kill switch within %.0f s: %s",
+            reading.REREAD_S,
+            reading.REREAD_ALONE_S,
+            error,
+        )
 
 
 def _change_token() -> None:

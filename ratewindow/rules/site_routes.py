@@ -200,27 +200,44 @@ class Doubt(NamedTuple):
 def doubts(rule: Rule) -> Iterator[Doubt]:
     """What is doubtful about this rule. One for a prefix or a regular expression may be for pages that do not exist."""
     if rule.applies_to == "named" and rule.name not in code_rates.load_names() and not code_rates.is_used(rule.name):
-        text = gettext("No view of the site names rule %r, so no request matches it, unless a call such as hit does.")
-        remedy = gettext("Choose what it applies to, or decorate a view with @ratelimit(%r).")
-        yield Doubt("unnamed", text % rule.name, remedy % rule.name)
+        yield Doubt(
+            "unnamed",
+            gettext("No view of the site names rule %r, so no request matches it, unless a call such as hit does.") % rule.name,
+            gettext("Choose what it applies to, or decorate a view with @ratelimit(%r).") % rule.name,
+        )
     if rule.applies_to in ("path", "route") and routes() and not matched_by(rule):
-        text = gettext("Rule %(rule)r is for %(pattern)r, which the URLconf does not have.")
-        remedy = gettext("Correct it, or delete the rule.")
-        yield Doubt("nowhere", text % {"rule": rule.name, "pattern": rule.pattern}, remedy)
+        values = {"rule": rule.name, "pattern": rule.pattern}
+        yield Doubt(
+            "nowhere",
+            gettext("Rule %(rule)r is for %(pattern)r, which the URLconf does not have.") % values,
+            gettext("Correct it, or delete the rule."),
+        )
     yield from _refusing_all(rule)
 
 
 def _refusing_all(rule: Rule) -> Iterator[Doubt]:
     for window in rule.windows:
-        period = format_duration(window.period_ms)
         most = algorithm(window.algorithm).reading(window, None, 0).capacity
+        values = {
+            "cost": rule.cost,
+            "most": most,
+            "limit": window.limit,
+            "period": format_duration(window.period_ms),
+            "rule": rule.name,
+        }
         if not window.limit and rule.cost:
-            text = gettext("The limit of 0 in %(period)s refuses every request that matches %(rule)r.")
-            yield Doubt("zero", text % {"period": period, "rule": rule.name}, gettext("Allow at least 1."))
-        elif rule.cost > most:
-            text = gettext(
-                "Each request costs %(cost)s, and at most %(most)s fit into a limit of %(limit)s in %(period)s: %(rule)r refuses "
-                "every request."
+            yield Doubt(
+                "zero",
+                gettext("The limit of 0 in %(period)s refuses every request that matches %(rule)r.") % values,
+                gettext("Allow at least 1."),
             )
-            values = {"cost": rule.cost, "most": most, "limit": window.limit, "period": period, "rule": rule.name}
-            yield Doubt("cost", text % values, gettext("Lower the cost to at most %s.") % most)
+        elif rule.cost > most:
+            yield Doubt(
+                "cost",
+                gettext(
+                    "Each request costs %(cost)s, and at most %(most)s fit into a limit of %(limit)s in %(period)s: %(rule)r "
+                    "refuses every request."
+                )
+                % values,
+                gettext("Lower the cost to at most %s.") % most,
+            )

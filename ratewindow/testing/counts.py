@@ -123,8 +123,9 @@ class override_rules(fresh_counts):  # noqa: N801
             elif isinstance(each, Mapping):
                 self._rates |= each
             else:
-                remedy = "override_rules(login='5/m') or override_rules({'api.minute': '5/m'})"
-                raise TypeError(f"{each!r} is not a rule: write {remedy}")
+                raise TypeError(
+                    f"{each!r} is not a rule: write override_rules(login='5/m') or override_rules({{'api.minute': '5/m'}})"
+                )
         for name, rate in self._rates.items():
             rule.check_name(name)
             parse_rates(rate)

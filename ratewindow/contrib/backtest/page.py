@@ -80,8 +80,14 @@ class BacktestForm(forms.Form):
     def clean_log(self) -> Any:
         log = self.cleaned_data["log"]
         if log.size > MOST_BYTES:
-            text = gettext("At most %(most)s MB can be sent here. Use %(command)s %(log)s instead.")
-            raise forms.ValidationError(filled(text, most=MOST_BYTES // MB, command=COMMAND, log=log.name))
+            raise forms.ValidationError(
+                filled(
+                    gettext("At most %(most)s MB can be sent here. Use %(command)s %(log)s instead."),
+                    most=MOST_BYTES // MB,
+                    command=COMMAND,
+                    log=log.name,
+                )
+            )
         return log
 
     def clean(self) -> dict[str, Any]:

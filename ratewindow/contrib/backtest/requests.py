@@ -85,8 +85,16 @@ def _in_meta(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _signed_in(name: str) -> Any:
     """Somebody who was signed in: a client by the name that the log has."""
-    kinds = {"is_authenticated": True, "is_anonymous": False, "is_active": True, "is_staff": False, "is_superuser": False}
-    return SimpleNamespace(pk=name, id=name, **kinds, has_perm=lambda permission, of=None: False)
+    return SimpleNamespace(
+        pk=name,
+        id=name,
+        is_authenticated=True,
+        is_anonymous=False,
+        is_active=True,
+        is_staff=False,
+        is_superuser=False,
+        has_perm=lambda permission, of=None: False,
+    )
 
 
 class Addresses:

@@ -202,8 +202,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         ),
         "entries": [Entry.of(edit, request) for edit in edits],
     }
-    title = gettext("History of %s") % name
-    return render_page(model_admin, request, "admin/ratewindow/history/object.html", title, context)
+    return render_page(model_admin, request, "admin/ratewindow/history/object.html", gettext("History of %s") % name, context)
 
 
 def token(row: Any, lock: bool = False) -> str:

@@ -87,8 +87,9 @@ def _states(processes: Sequence[overview.Process], is_up: bool) -> Iterator[Metr
     yield GaugeMetricFamily("ratewindow_up", "Whether Redis answered this scrape.", is_up)
     yield GaugeMetricFamily("ratewindow_enabled", "Whether limits are on: 0 while they are switched off.", limits_on)
     yield GaugeMetricFamily("ratewindow_rules", "Rules that the scraped process holds.", len(current.of_site().by_name))
-    about = "Processes of the site: those that count on Redis, and those without it."
-    by_state = GaugeMetricFamily("ratewindow_processes", about, labels=["state"])
+    by_state = GaugeMetricFamily(
+        "ratewindow_processes", "Processes of the site: those that count on Redis, and those without it.", labels=["state"]
+    )
     states = [process["breaker"] for process in processes]
     for breaker, state in _STATES.items():
         by_state.add_metric([state], states.count(breaker))
