@@ -67,15 +67,20 @@ def end() -> None:
 
 def _renew() -> None:
     """In a fork: connections, counts, locks and threads are the parent's; the rules stay good."""
-    for drop in (process_clients.drop, stores.drop, news.left_out.forget):
-        drop()
-    for forget in (without_redis.forget_counts, late_charges.forget_missed):
-        forget()
-    for reset in (counters.reset, processes.reset, reading.forget_changes):
-        reset()
-    for room in rooms.installed():
-        room.reset()
-    for renew in (current.renew, kill_switch.renew, background.renew):
+    for renew in (
+        process_clients.drop,
+        stores.drop,
+        news.left_out.forget,
+        without_redis.forget_counts,
+        late_charges.forget_missed,
+        counters.reset,
+        processes.reset,
+        reading.forget_changes,
+        *(room.reset for room in rooms.installed()),
+        current.renew,
+        kill_switch.renew,
+        background.renew,
+    ):
         renew()
 
 
