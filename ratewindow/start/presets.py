@@ -55,17 +55,15 @@ class Kind:
     parts: Sequence[Part] = ()
 
 
-def _named(kind: str, name_of: Callable[[Route], NameField | None] = lambda route: None) -> Any:
-    """A finder of routes by their view, name or path, each by itself; those of the admin last."""
-
-    def find(known: Sequence[Route]) -> Iterator[Target]:
-        for route in sorted(filter(partial(is_for, kind), known), key=lambda route: "admin" in route.way.namespaces):
-            if route.name:
-                yield Target("route", route.name, name_of(route))
-            elif route.is_whole:
-                yield Target("path", route.path, name_of(route))
-
-    return find
+def _named(
+    kind: str, known: Sequence[Route], name_of: Callable[[Route], NameField | None] = lambda route: None
+) -> Iterator[Target]:
+    """Routes by their view, name or path, each by itself; those of the admin last."""
+    for route in sorted(filter(partial(is_for, kind), known), key=lambda route: "admin" in route.way.namespaces):
+        if route.name:
+            yield Target("route", route.name, name_of(route))
+        elif route.is_whole:
+            yield Target("path", route.path, name_of(route))
 
 
 def _apis(known: Sequence[Route]) -> Iterator[Target]:
@@ -107,7 +105,7 @@ KINDS = (
             "one: add two of your own, per body:FIELD and per ip+body:FIELD."
         ),
         "",
-        _named("login", name_field),
+        partial(_named, "login", name_of=name_field),
         {"methods": "POST", "count_when": LOGIN_FAILED, "hold": True, "on_error": "local"},
         parts=_LOGINS,
     ),
@@ -116,7 +114,7 @@ KINDS = (
         _("Password reset"),
         _("Keeps others from filling a person's mailbox with mail of yours."),
         "5/h; 20/d",
-        _named("password-reset"),
+        partial(_named, "password-reset"),
         {"methods": "POST", "on_error": "local"},
     ),
     Kind(
@@ -124,7 +122,7 @@ KINDS = (
         _("Sign-up"),
         _("Slows down programs that register accounts."),
         "10/h; 30/d",
-        _named("sign-up"),
+        partial(_named, "sign-up"),
         {"methods": "POST", "on_error": "local"},
     ),
     Kind(
@@ -132,7 +130,7 @@ KINDS = (
         _("One-time codes"),
         _("Keeps others from trying every code, and from having you send codes by mail or SMS."),
         "5/m; 20/h",
-        _named("one-time-code"),
+        partial(_named, "one-time-code"),
         {"methods": "POST", "on_error": "local"},
     ),
     Kind(
@@ -151,7 +149,7 @@ KINDS = (
             "to this admin."
         ),
         "600/m",
-        lambda known: iter([Target("all", "")]),
+        lambda known: [Target("all", "")],
     ),
 )
 
