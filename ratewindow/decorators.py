@@ -206,8 +206,9 @@ class _Arguments:
     def _register(self, name: str, place: str) -> None:
         given = self._given
         if given.registered is not None or self._called:  # else it limits nobody, and needs no rule
-            of_rate = (given.registered, given.key, given.methods, place, given.normalise)
-            code_rates.register(CodeRate(name, *of_rate, options=given.options))
+            code_rates.register(
+                CodeRate(name, given.registered, given.key, given.methods, place, given.normalise, options=given.options)
+            )
 
 
 def _register_methods() -> None:

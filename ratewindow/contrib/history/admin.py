@@ -178,8 +178,11 @@ def _digest(change: Edit) -> str:
 @admin.action(description=_("Export selected rules"), permissions=["export"])
 def export(model_admin: Any, request: HttpRequest, rules: "QuerySet[RateRule]") -> HttpResponse:
     """These rules as a file of JSON, for `import` and `apply`."""
-    headers = {"Content-Disposition": 'attachment; filename="limits.json"'}
-    return HttpResponse(files.write(rules.prefetch_related("windows")), "application/json", headers=headers)
+    return HttpResponse(
+        files.write(rules.prefetch_related("windows")),
+        "application/json",
+        headers={"Content-Disposition": 'attachment; filename="limits.json"'},
+    )
 
 
 def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -28,8 +28,7 @@ def _history(options: dict[str, Any], stdout: Any) -> None:
         edits = edits.filter(kind=Edit.Kind.RULE, subject=options["rule"])
     with _failing("history"):
         texts = [_in_text(edit) for edit in edits[: options["limit"]]]
-    for text in texts or ["No edits yet."]:
-        stdout.write(text)
+    stdout.write("\n".join(texts or ["No edits yet."]))
 
 
 def _in_text(edit: Edit) -> str:

@@ -80,10 +80,9 @@ def _check(ready: Sequence[Preset], rows: Sequence[RateRule]) -> None:
     """Raise CommandError where limits are off, or a way in that the site has lacks a rule that is enforced for all."""
     if switch_off.current().off or not conf.current().enabled:
         raise CommandError("All limits are switched off: manage.py ratewindow on, and ENABLED in the setting.")
-    gaps = [*_open(ready, rows)]
-    if gaps:
-        remedy = "protect --enforce adds what is missing, and enforces what was added in shadow and not edited since."
-        raise CommandError("\n".join([*gaps, remedy]))
+    if gaps := [*_open(ready, rows)]:
+        gaps.append("protect --enforce adds what is missing, and enforces what was added in shadow and not edited since.")
+        raise CommandError("\n".join(gaps))
 
 
 def _open(ready: Sequence[Preset], rows: Sequence[RateRule]) -> Iterator[str]:

@@ -22,11 +22,17 @@ def find() -> Found:
     logins.add(found, "device-cookies.stranger", rate, "login", "stranger", **logins.FAILED, response_status=status)
     if most := logins.read(found, "DEVICE_COOKIE_REVOKE_AFTER_FAILURES", None, lambda value: value and logins.whole(value)):
         rate += f"; {most}/{logins.read(found, 'DEVICE_COOKIE_MAX_AGE', timedelta(days=365), logins.period)}"
-    notes = (
+    logins.add(
+        found,
+        "device-cookies.known",
+        rate,
+        "login_device",
+        "known",
         "the cookies of that package are not read: each device is a stranger until its next login.",
         "a device that has used this up is a stranger here; there it is locked out alone.",
+        **logins.FAILED,
+        on_missing="allow",
+        response_status=status,
     )
-    fields = {**logins.FAILED, "on_missing": "allow", "response_status": status}
-    logins.add(found, "device-cookies.known", rate, "login_device", "known", *notes, **fields)
     logins.leave_out(found, _LEFT_OUT, on=("DEVICE_COOKIE_SECURE",))
     return found

@@ -44,8 +44,10 @@ def _scope_and_rate(scope_of_view: Any, throttle: type) -> tuple[str, str] | Non
     anonymous, user, scoped = (import_string(f"{_THROTTLES}.{name}RateThrottle") for name in ("Anon", "User", "Scoped"))
     if issubclass(throttle, anonymous):
         scope = getattr(throttle, "scope", "anon")
-        why = f"its scope {scope!r} counts only visitors who are not signed in, which the key of a rule cannot say"
-        raise ValueError(f"{why}: use ratewindow.rest_framework.AnonRateThrottle.")
+        raise ValueError(
+            f"its scope {scope!r} counts only visitors who are not signed in, which the key of a rule cannot say: use "
+            "ratewindow.rest_framework.AnonRateThrottle."
+        )
     kind: Any = next((each for each in (scoped, user) if issubclass(throttle, each)), None)
     if kind is None or any(getattr(throttle, name) is not getattr(kind, name) for name in _METHODS):
         raise ValueError("code of its own decides: change its base to one of ratewindow.rest_framework.")
