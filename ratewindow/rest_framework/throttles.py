@@ -220,8 +220,7 @@ class ScopedRateThrottle(SimpleRateThrottle):
     def allow_request(self, request: Request, view: Any) -> bool:
         return super().allow_request(request, view) if self.take_scope(view) else True
 
-    def get_cache_key(self, request: Request, view: Any) -> Any:
-        return ClientKey.of(self, self.client(request))
+    get_cache_key = UserRateThrottle.get_cache_key
 
     def rules(self, book: Rulebook, request: Request, view: Any) -> Iterable[Rule]:
         is_taken = "scope" in vars(self)  # then code of the site's may have set another rate
