@@ -42,9 +42,11 @@ class Switch:
 
     def how(self) -> str:
         """``until 12:30, by admin: a campaign``, in the reader's language."""
-        until = gettext("until somebody switches them on")
-        if self.until_s is not None:
-            until = gettext("until %s") % time_zone.in_short(datetime.fromtimestamp(self.until_s, UTC))
+        until = (
+            gettext("until somebody switches them on")
+            if self.until_s is None
+            else gettext("until %s") % time_zone.in_short(datetime.fromtimestamp(self.until_s, UTC))
+        )
         clauses = [until, gettext("by %s") % self.by] if self.by else [until]
         text = pgettext("between the clauses of a sentence", ", ").join(clauses)
         return gettext("%(text)s: %(reason)s") % {"text": text, "reason": self.reason} if self.reason else text
