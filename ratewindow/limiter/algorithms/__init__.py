@@ -106,8 +106,11 @@ class Algorithm:
         elif not _whole(period_ms) or period_ms < 1:
             yield Problem("period {period_ms!r}: write a whole number of milliseconds, at least 1", period_ms=period_ms)
         elif period_ms > MOST_UNIT_MS:
-            most, period = f"{MOST_UNIT_MS // DAY_MS}d", format_duration(period_ms)
-            yield Problem("period {period} is too long to be counted: write at most {most}", period=period, most=most)
+            yield Problem(
+                "period {period} is too long to be counted: write at most {most}",
+                period=format_duration(period_ms),
+                most=f"{MOST_UNIT_MS // DAY_MS}d",
+            )
         elif limit * period_ms > MOST_UNIT_MS:
             yield Problem(
                 "limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period",
@@ -134,11 +137,11 @@ class Algorithm:
         if burst is not None and self.default_burst is None:
             yield Problem("burst {burst!r}: {algorithm} has none, leave it out", burst=burst, algorithm=self.name)
         elif burst is not None and (not _whole(burst) or burst < 1 or burst * window.period_ms > MOST_UNIT_MS):
-            most = MOST_UNIT_MS // window.period_ms
-            yield Problem("burst {burst!r}: write a whole number from 1 to {most}", burst=burst, most=most)
+            yield Problem(
+                "burst {burst!r}: write a whole number from 1 to {most}", burst=burst, most=MOST_UNIT_MS // window.period_ms
+            )
         if window.aligned_to and not self.alignable:
-            given = window.aligned_to
-            yield Problem("aligned_to {given!r}: only fixed_window begins with the clock, leave it out", given=given)
+            yield Problem("aligned_to {given!r}: only fixed_window begins with the clock, leave it out", given=window.aligned_to)
 
 
 def _whole(number: object) -> bool:
