@@ -178,8 +178,12 @@ class Breaker:
             self._suspect = fault if answered else ""
             is_new = self._open(trial, now_s)
         if is_new:
-            message = f"{type(error).__name__}: {error}"
-            logger.error("ratewindow: %s does not answer, %s until it does: %s", self.server, self.holds(), message)
+            logger.error(
+                "ratewindow: %s does not answer, %s until it does: %s",
+                self.server,
+                self.holds(),
+                f"{type(error).__name__}: {error}",
+            )
             self._notify()
 
     def _open(self, trial: Trial | None, now_s: float) -> bool:

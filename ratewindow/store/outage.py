@@ -44,14 +44,13 @@ def report_decision(error: Exception, checks: Sequence[Check]) -> None:
     may_pass = fault.concerns is faults.Concerns.SERVER  # a slow answer; else Redis works, but refuses this each time
     if (may_pass and _failures_of_last_minute().count(kind) < FEW) or not _news.is_new(kind):
         return
-    message, is_ours = f"{type(error).__name__}: {error}", fault.name == "internal"
     logger.error(
         "ratewindow: some decisions about %s fail (%s), %s (logged every ten minutes): %s",
         rules,
         fault.name,
         breaker.holds(),
-        message,
-        exc_info=is_ours,
+        f"{type(error).__name__}: {error}",
+        exc_info=fault.name == "internal",
     )
 
 
