@@ -101,10 +101,9 @@ class Overrides:
         within = scope(request) if self._recipes else None
         for each, hashed in self._recipes:
             identity = each.identity(request) if _holds_in(each.text, within) else None
-            if identity is None:
-                continue
-            for text in texts_of(identity) if hashed else (identity,):
-                found += self._by_identity.get(text, ())
+            if identity is not None:
+                for text in texts_of(identity) if hashed else (identity,):
+                    found += self._by_identity.get(text, ())
         return _in_force(found)
 
     async def load(self, request: HttpRequest) -> None:

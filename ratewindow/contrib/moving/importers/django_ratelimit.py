@@ -79,10 +79,10 @@ def find() -> Found:
             limit = _limit(use)
         except ValueError as error:
             found.leave_out(use.view, str(error))
-            continue
-        # As there, uses of one group count together if they also have one rate and the same methods.
-        shared = (limit.name, limit.rate, limit.key, str(limit.fields))
-        together.setdefault(shared, (limit, []))[1].append(use.route)
+        else:
+            # As there, uses of one group count together if they also have one rate and the same methods.
+            shared = (limit.name, limit.rate, limit.key, str(limit.fields))
+            together.setdefault(shared, (limit, []))[1].append(use.route)
     for limit, where in together.values():
         is_alone = limit.name == where[0].way.view and len(set(where)) == 1
         found.limits.append(replace(limit, name=where[0].label if is_alone else limit.name, where=tuple(where)))
