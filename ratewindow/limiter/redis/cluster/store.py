@@ -136,12 +136,10 @@ class ClusterStore:
                     raise end
                 replies.append(end())
                 self._watch.succeeded(name_of(home))
-            except NoScriptError as error:
-                replies.append(error)
             except AskError as error:  # MovedError is one
                 self._note(error, home)
                 replies.append(error)
-            except TryAgainError as error:
+            except (NoScriptError, TryAgainError) as error:
                 replies.append(error)
             except (RedisError, OSError) as error:
                 refused = self.clock.may_be_refused(error)  # then asking again, by one call alone, finds out
