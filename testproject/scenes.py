@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import itertools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
@@ -21,6 +22,7 @@ RULE, CUSTOMER, GUESSER, PROXY = "oops", "customer", "203.0.113.66", "127.0.0.2"
 VISITORS = [f"198.18.{number}.7" for number in range(60)]
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) Firefox/146.0"
 PAUSE_S = 0.05  # between two requests
+SENDERS = 2  # at once: the server takes its time for a password
 
 
 class Sent(NamedTuple):
@@ -112,10 +114,18 @@ def main() -> None:
     django.setup()
     prepare(options.scene)
     print(f"Look at http://127.0.0.1:{options.port}/admin/ratewindow/throttlestat/. Ctrl-C ends the scene.", flush=True)
+    senders = [threading.Thread(target=_play, args=[options.scene, options.port], daemon=True) for _ in range(SENDERS)]
+    for sender in senders:
+        sender.start()
     with contextlib.suppress(KeyboardInterrupt):
-        for sent in SCENES[options.scene]():
-            send(sent, "127.0.0.1", options.port)
-            time.sleep(PAUSE_S)
+        for sender in senders:
+            sender.join()
+
+
+def _play(name: str, port: int) -> None:
+    for sent in SCENES[name]():
+        send(sent, "127.0.0.1", port)
+        time.sleep(SENDERS * PAUSE_S)
 
 
 if __name__ == "__main__":

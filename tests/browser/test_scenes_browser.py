@@ -118,7 +118,9 @@ def test_a_proxy_that_is_not_trusted_is_named_and_never_blocked(report: Any, pla
     with report.expect_navigation():
         report.locator(".rw-acts button").click()
     report.goto(REPORT)
-    assert "api.minute refused" in until_said(report, "api.minute refused")
+    assert "api.minute refused" in until_said(report, "Over now.")
+    report.goto("/admin/ratewindow/raterule/")
+    assert "All visitors share one address, 127.0.0.2" in report.locator(".rw-banner").inner_text()
 
 
 def test_a_customer_over_his_limit_is_shown_with_what_is_known_and_can_have_more(report: Any, play: Scene) -> None:

@@ -89,11 +89,11 @@ const draw = () => {
         tip.style.right = left ? "auto" : `${u.over.clientWidth - x + 14}px`;
     };
 
-    /* A thin line at each edit, with who and what beside it where there is room. */
+    /* A thin line at each edit, with who and what beside it where there is room: the newest first, which somebody may just have made. */
     const drawMarks = (u) => {
         const {ctx, bbox} = u;
         const ratio = devicePixelRatio;
-        let free = bbox.left;
+        let end = bbox.left + bbox.width;
         ctx.save();
         ctx.font = `${11 * ratio}px system-ui, sans-serif`;
         ctx.fillStyle = ctx.strokeStyle = colour(legend, "color");
@@ -101,7 +101,7 @@ const draw = () => {
         ctx.setLineDash([3 * ratio, 3 * ratio]);
         ctx.textAlign = "left";
         ctx.textBaseline = "top";
-        for (const step of new Set(data.marks.map((mark) => mark.step))) {
+        for (const step of [...new Set(data.marks.map((mark) => mark.step))].sort((a, b) => b - a)) {
             const here = data.marks.filter((mark) => mark.step === step);
             const x = u.valToPos(step, "x", true);
             ctx.beginPath();
@@ -110,10 +110,10 @@ const draw = () => {
             ctx.stroke();
             const text = here[0].short + (here.length > 1 ? ` +${here.length - 1}` : "");
             const width = ctx.measureText(text).width + 8 * ratio;
-            const left = x + width > bbox.left + bbox.width ? x - width : x + 4 * ratio;
-            if (left < free || width > bbox.width / 2) continue;
+            const left = x + width > end ? x - width : x + 4 * ratio;
+            if (left < bbox.left || left + width > end || width > bbox.width / 2) continue;
             ctx.fillText(text, left, bbox.top);
-            free = left + width;
+            end = left;
         }
         ctx.restore();
     };
