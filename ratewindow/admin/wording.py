@@ -85,11 +85,14 @@ def _details(rule: RateRule) -> list[str]:
     return [*filter(None, more)]
 
 
+MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code")}
+
+
 def mode_in_words(rule: RateRule) -> str:
     """``Shadow``, ``Off``, ``Enforce``, or ``Enforce 10 %``."""
     if _is_partial(rule):
         return gettext("Enforce %d %%") % rule.enforce_percent
-    return {"shadow": gettext("Shadow"), "enforce": gettext("Enforce"), "off": gettext("Off")}.get(rule.mode, rule.mode)
+    return str(MODES[rule.mode])
 
 
 def _is_partial(rule: RateRule) -> bool:

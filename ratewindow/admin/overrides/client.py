@@ -17,6 +17,7 @@ from ratewindow import rooms
 from ratewindow.admin.base import render_page, reverse
 from ratewindow.admin.overrides.form import REQUIRED, typed_client
 from ratewindow.admin.rights import may_look_up, may_release, require
+from ratewindow.admin.wording import MODES
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
 from ratewindow.identity.address import is_internal
@@ -162,7 +163,7 @@ def _standing(request: HttpRequest) -> dict[str, Any]:
         "who": in_words(identity),
         "overrides": [(each, in_words(each.identity), each.until()) for each in now.overrides],
         "hides_overrides": not may_look_up(request),
-        "rules": [(each, used(each), free(each)) for each in now.rules],
+        "rules": [(each, MODES[each.mode], used(each), free(each)) for each in now.rules],
         "note": now.note,
         "links": [link for link in of_client(request, identity) if not link.url.startswith(request.path)],
     }

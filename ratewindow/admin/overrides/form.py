@@ -129,7 +129,7 @@ class QuickForm(OverrideForm):
         help_texts: dict[str, Any] = dict.fromkeys(fields, "")
 
     required_css_class = "required"
-    action = forms.ChoiceField(label=_("What"), choices=[("", _("Choose…")), *Override.Action.choices])
+    action = forms.ChoiceField(label=_("Action"), choices=[("", _("Choose…")), *Override.Action.choices])
     field_order = ["identity", "action", "rate", "rule", "lasts", "reason"]
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest
-from django.utils.translation import gettext, gettext_lazy as _
+from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
 from ratewindow import conf, rooms
 from ratewindow.admin.base import reverse
@@ -201,13 +201,15 @@ def client_lines(request: HttpRequest, found: Offenders, rule: str = "") -> list
     is the one that the report is about, if any."""
 
     def line(name: Name, members: Sequence[Name] = ()) -> dict[str, Any]:
-        note = clients(name.clients) if name.clients.number else gettext("in %s") % name.hint if name.hint else ""
+        note = clients(name.clients) if name.clients.number else pgettext("network", "in %s") % name.hint if name.hint else ""
         return {
             "who": display(request, name.value),
             "note": note,
             "refused": number(name.refused),
             "would_refuse": number(name.would_refuse),
-            "share": percent(name.rank, found.total.rank),  # of all requests that were refused, or would have been
+            "share": percent(name.refused, found.total.refused)
+            if found.total.refused
+            else percent(name.would_refuse, found.total.would_refuse),
             "links": on_client(request, name.value, rule),
             "members": [line(client) for client in members],
         }

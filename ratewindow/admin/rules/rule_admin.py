@@ -155,7 +155,7 @@ class RateRuleAdmin(RecordedAdmin):
                 "media": report.MEDIA,
                 "rule": rule,
                 "mode": mode_in_words(rule),
-                "since": time_zone.local(rule.mode_since),
+                "since": time_zone.in_short(rule.mode_since),
                 "may_edit": may_edit,
                 "lower": proposals.lower_limits(request, rule, shown.report.known) if may_edit else None,
                 "may_enforce": may_enforce(request),

@@ -19,6 +19,7 @@ from ratewindow.admin.overrides import client
 from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users, require
 from ratewindow.admin.rules.form import USUAL_METHODS
 from ratewindow.admin.rules.proposals import for_requests_like
+from ratewindow.admin.wording import MODES
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence
 from ratewindow.contrib.explain import codes, words
@@ -32,8 +33,6 @@ from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, masked, parse_subject, texts_of
 from ratewindow.rooms import Link
 from ratewindow.rulebook import current
-
-MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code")}
 
 
 def _text(label: Any, size: int, example: Any, **more: Any) -> forms.CharField:

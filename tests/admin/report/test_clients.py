@@ -53,9 +53,9 @@ def test_those_most_refused_come_first_with_their_shares(admin_client: Client) -
     text = section(admin_client)
     assert "Refused: 3 clients. Would be refused: 1 client." in text
     lines = (
-        "ip:203.0.113.9 in ip:203.0.113.0/24 30 0 70 %",
-        "ip:203.0.113.8 in ip:203.0.113.0/24 10 0 23 %",
-        "user:42 2 1 6.9 %",
+        "ip:203.0.113.9 in ip:203.0.113.0/24 30 0 71 %",
+        "ip:203.0.113.8 in ip:203.0.113.0/24 10 0 24 %",
+        "user:42 2 1 4.7 %",
     )
     assert [text.index(line) for line in lines] == sorted(text.index(line) for line in lines)
     assert "too small" not in text
