@@ -128,7 +128,7 @@ const draw = () => {
     chart = new uPlot({
         width: plot.clientWidth,
         height: 180,
-        padding: [12, 8, 0, 0],
+        padding: [12, 20, 0, 0],
         legend: {show: false},
         cursor: {y: false, points: {show: false}, drag: {x: true, y: false, setScale: false}},
         scales: {
