@@ -39,10 +39,10 @@ def test_they_can_be_read_in_both_themes_and_on_a_phone(open_page: Any, look: An
             assert each.evaluate(CONTRAST) >= 4.5
 
 
-def test_the_keyboard_begins_at_the_first_action_and_none_is_chosen(open_page: Any) -> None:
+def test_the_keyboard_begins_at_who_and_no_action_is_chosen(open_page: Any) -> None:
     page = open_page(reverse("admin:ratewindow_override_add"))
-    page.wait_for_function("() => document.activeElement.name === 'action'")
-    assert page.evaluate("[document.activeElement.value, document.activeElement.checked]") == ["block", False]
+    page.wait_for_function("() => document.activeElement.name === 'identity'")
+    assert not page.locator("[name=action]:checked").count()
 
 
 def test_one_click_ends_a_block(open_page: Any) -> None:
@@ -60,7 +60,7 @@ def test_no_link_covers_the_form_above_the_list(open_page: Any, width: int) -> N
     page = open_page(LIST, viewport={"width": width, "height": 900})
     form = page.locator(".rw-block-form")
     form.get_by_label("Who").fill("203.0.113.9")
-    form.get_by_label("What").select_option("block")
+    form.get_by_label("Action").select_option("block")
     form.get_by_label("Reason").fill("trying passwords")
     form.get_by_role("button", name="Save").click(timeout=5000)
     sync_api.expect(page.locator(".messagelist")).to_contain_text("was added successfully")
@@ -86,9 +86,9 @@ def test_an_address_is_blocked_for_an_hour_from_the_list_of_a_phone_refused_and_
     form.get_by_label("Who").fill("203.0.113.9")
     form.get_by_label("Reason").fill("trying passwords")
     sync_api.expect(form.get_by_label("Rate", exact=True)).to_be_hidden()
-    form.get_by_label("What").select_option("Another rate")
+    form.get_by_label("Action").select_option("Another rate")
     sync_api.expect(form.get_by_label("Rate", exact=True)).to_be_visible()
-    form.get_by_label("What").select_option("block")
+    form.get_by_label("Action").select_option("block")
     form.get_by_role("button", name="Save").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("“block ip:203.0.113.9” was added successfully")
     assert from_me(1) == [429]
