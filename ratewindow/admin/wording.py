@@ -92,7 +92,7 @@ def mode_in_words(rule: RateRule) -> str:
     """``Shadow``, ``Off``, ``Enforce``, or ``Enforce 10 %``."""
     if _is_partial(rule):
         return gettext("Enforce %d %%") % rule.enforce_percent
-    return str(MODES[rule.mode])
+    return str(MODES.get(rule.mode, rule.mode))  # raw SQL can have written any
 
 
 def _is_partial(rule: RateRule) -> bool:
