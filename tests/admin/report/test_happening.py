@@ -103,11 +103,11 @@ def test_one_machine_is_behind_it_by_its_address(admin_client: Client) -> None:
     assert forms(admin_client)["Block…"]["identity"] == home
 
 
-def test_a_login_name_that_is_tried_can_only_be_released(admin_client: Client) -> None:
-    minute, name = int(time.time()) // 60, "login:ann"
+def test_a_name_that_is_tried_can_only_be_released(admin_client: Client) -> None:
+    minute, name = int(time.time()) // 60, "post:username:ann"
     RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
     who = Who(Counted(90, 0, 90), Group({name: Counted(90)}), Group({}), known={name: Known(agent="curl/8.5")})
     minutes.send({minute: {"p|login": Sums(refused=90)}}, time.time(), {minute: {"p|login": who}})
-    assert "100 % were for login:ann." in sentence(admin_client)
+    assert "100 % were for post:username:ann." in sentence(admin_client)
     assert forms(admin_client).keys() - {"Explain"} == {"Release…", "Tighten login for everybody…"}
     assert "curl" not in admin_client.get(REPORT).content.decode()
