@@ -11,7 +11,6 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgett
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import filled, number, percent
 from ratewindow.counting.sums import NOTHING
-from ratewindow.identity.address import is_internal
 from ratewindow.overrides.subjects import is_target
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
@@ -114,8 +113,7 @@ def summary(reading: Reading, show: Callable[[str], str]) -> str:
         sentences = [_what(first), *([gettext("Over now.")] if first.outcome == REFUSED and not first.ongoing else [])]
         if reading.usual is not None:
             sentences.append(gettext("Usually it is %s in that time.") % number(round(first.usual)))
-        if not (reading.behind.value and is_internal(reading.behind.value)):  # a proxy is none of those who are behind it
-            sentences += _who(first, reading.behind, show)
+        sentences += _who(first, reading.behind, show)
     refusing = (spell.rule for spell in others if spell.outcome == REFUSED and spell.ongoing and spell.rule != first.rule)
     if names := ", ".join(dict.fromkeys(refusing)):
         sentences.append(gettext("Unusual, too: %s.") % names)
@@ -171,9 +169,9 @@ def _counts(report: Report) -> str:
 
 
 def about(behind: Behind, spell: Spell, show: Callable[[str], str], name: str = "") -> str:
-    """What is known of the client behind a spell; empty where nothing is, and of a proxy. `name` is that of a user."""
+    """What is known of the client behind a spell; empty where nothing is. `name` is that of a user."""
     known = behind.known
-    if known is None or is_internal(behind.value):
+    if known is None:
         return ""
     answers = gettext("Of %(answers)s requests that passed since then %(succeeded)s succeeded.")
     sends = gettext("%(who)s sends about %(count)s requests a minute.")

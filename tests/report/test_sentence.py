@@ -56,6 +56,7 @@ def test_what_happens_is_said_with_its_time_and_what_is_usual() -> None:
             "At least 99 % came from ip:203.0.113.0/24. Of the 10 other requests under login at most 10 % were refused.",
         ),
         ({"value": "login:ann", "clients": HowMany(0), "others_met": 0}, "100 % were for login:ann."),
+        ({"value": "ip:10.0.0.9", "clients": HowMany(0), "others_met": 0}, "100 % came from ip:10.0.0.9."),  # of an intranet
         ({"value": ""}, "They came from 14 clients, none of which had a large part."),
     ],
 )

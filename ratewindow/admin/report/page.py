@@ -3,6 +3,7 @@ can be done."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -14,7 +15,7 @@ from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
 from ratewindow import conf, rooms
 from ratewindow.admin.base import reverse
-from ratewindow.admin.report.remedies import on_client, on_rule, remedies
+from ratewindow.admin.report.remedies import is_proxy, on_client, on_rule, remedies
 from ratewindow.admin.rights import display, may_see, may_view_users
 from ratewindow.admin.state import glance
 from ratewindow.admin.wording import FAILED, LIMIT_OR_BLOCK, REFUSED, mode_in_words, short_sentence
@@ -24,7 +25,7 @@ from ratewindow.health import emergency, overview
 from ratewindow.models import RateRule, ThrottleStat
 from ratewindow.operations.lockout import may_view_overrides
 from ratewindow.overrides import users
-from ratewindow.report.offenders import Name, Offenders
+from ratewindow.report.offenders import HowMany, Name, Offenders
 from ratewindow.report.reading import Reading, read
 from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Report, between, last
 from ratewindow.report.spells import WOULD_REFUSE
@@ -125,16 +126,18 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
     proxies = overview.proxies(status["processes"])
     rules = list(rule_lines(request, report))
     first, show = next(iter(reading.spells), None), partial(display, request)
-    bound = reading.offenders.bound.rank
+    behind, bound = reading.behind, reading.offenders.bound.rank
+    if behind is not None and is_proxy(request, behind.value):
+        behind = replace(behind, value="", clients=HowMany(0), known=None)  # it is none of those who are behind it
     return {
         "report": report,
-        "summary": " ".join([*proxies, summary(reading, show)]),
+        "summary": " ".join([*proxies, summary(replace(reading, behind=behind), show)]),
         "warnings": [each for each in status["warnings"] if each not in proxies],
         "is_loud": any(spell.outcome != WOULD_REFUSE and spell.ongoing for spell in reading.spells),
         "span": span(report),
         "remedies": remedies(request, reading),
         "first_rule": next((line["sentence"] for line in rules if first is not None and line["name"] == first.rule), ""),
-        "about": about(reading.behind, first, show, _name(request, reading.behind.value)) if reading.behind and first else "",
+        "about": about(behind, first, show, _name(request, behind.value)) if behind and first else "",
         "figures": figures(report),
         "steps": table(report),
         "chart": {

@@ -30,7 +30,7 @@ def remedies(request: HttpRequest, reading: Reading) -> Remedies:
     if reading.behind is None:
         return Remedies()
     spell, who = reading.spells[0], reading.behind.value
-    if spell.everybody is not None or (who and is_internal(who)):
+    if spell.everybody is not None or is_proxy(request, who):
         return _of_mistake(request, spell) if spell.outcome == REFUSED else Remedies()
     return Remedies(links=(*(on_client(request, who, spell.rule) if who else ()), *on_rule(request, spell.rule)))
 
@@ -52,10 +52,14 @@ def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
     return Remedies(to_shadow, (*undo, form, look))
 
 
+def is_proxy(request: HttpRequest, identity: str) -> bool:
+    """Whether it is likely a proxy that is not trusted: what is done about it is done to all visitors."""
+    return bool(identity) and is_internal(identity) and bool(overview.proxies(glance(request)["processes"]))
+
+
 def on_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:
-    """None where the reader may not see the client; a network is shown to all. Nor for a proxy that is not trusted: what is done
-    about it is done to all visitors."""
-    if is_internal(identity) and overview.proxies(glance(request)["processes"]):
+    """None where the reader may not see the client; a network is shown to all. Nor for a proxy."""
+    if is_proxy(request, identity):
         return []
     return of_client(request, identity, rule) if may_see(request) or masked(identity) == identity else []
 

@@ -111,3 +111,12 @@ def test_a_name_that_is_tried_can_only_be_released(admin_client: Client) -> None
     assert "100 % were for post:username:ann." in sentence(admin_client)
     assert forms(admin_client).keys() - {"Explain"} == {"Release…", "Tighten login for everybody…"}
     assert "curl" not in admin_client.get(REPORT).content.decode()
+
+
+def test_a_client_of_an_intranet_is_named_and_helped_and_never_blocked(admin_client: Client) -> None:
+    minute, client = int(time.time()) // 60, "ip:10.0.0.9"
+    RateRule.objects.define("login", "5/m", path="/login/", mode="enforce")
+    who = Who(Counted(90, 0, 90), Group({client: Counted(90)}), Group({}))
+    minutes.send({minute: {"p|login": Sums(refused=90)}}, time.time(), {minute: {"p|login": who}})
+    assert "100 % came from ip:10.0.0.9." in sentence(admin_client)
+    assert {"Exempt…", "Release…"} < forms(admin_client).keys() and "Block…" not in forms(admin_client)
