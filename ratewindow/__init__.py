@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from ratewindow.exceptions import RateLimited
     from ratewindow.identity.custom_keys import ratekey
     from ratewindow.limiter.types import Decision
+    from ratewindow.overrides.conditions import condition
     from ratewindow.request.visit import RequestDecision
+    from ratewindow.rules.limits_from import limits
 
 __all__ = [
     "Decision",
@@ -21,8 +23,10 @@ __all__ = [
     "apeek",
     "arefund",
     "areset",
+    "condition",
     "hit",
     "limit",
+    "limits",
     "peek",
     "ratekey",
     "ratelimit",
@@ -34,7 +38,9 @@ _HOMES = {
     "Decision": "limiter.types",
     "RateLimited": "exceptions",
     "RequestDecision": "request.visit",
+    "condition": "overrides.conditions",
     "limit": "decorators",
+    "limits": "rules.limits_from",
     "ratekey": "identity.custom_keys",
     "ratelimit": "decorators",
 }

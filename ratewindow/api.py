@@ -27,10 +27,10 @@ from ratewindow.limiter.types import Decision
 from ratewindow.overrides.lookup import Overrides, Ruling
 from ratewindow.request import decide, late_charges, refusal, visit
 from ratewindow.request.decide import Steps, arun, run
-from ratewindow.request.prepare import Question, Who, adapted, ask, ask_about, judge
+from ratewindow.request.prepare import Question, Who, adapted, ask, ask_about, judge, load
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules import code_rates
+from ratewindow.rules import code_rates, limits_from
 from ratewindow.rules.code_rates import GivenRate, Rate
 from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
@@ -206,18 +206,26 @@ async def _afind(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook
     """`_find`, once what the request's identity is made of has been fetched from the database."""
     book = await current.arulebook()
     rules = _rules(book, name, None if book.alone else code_rates.rule(name) if given is None else await given.arule(name, who))
-    if _is_request(who):
-        for rule in rules:
-            await rule.recipe.load(who)
-        if book.overrides is not None:
-            await book.overrides.load(who)
+    if not _is_request(who):
+        return book, [await _afinal(rule, cast("str | tuple[str, ...]", who)) for rule in rules]
+    await load(rules, who)
+    if book.overrides is not None:
+        await book.overrides.load(who, rules)
     return book, rules
+
+
+async def _afinal(rule: Rule, who: str | tuple[str, ...]) -> Rule:
+    """The rule with the limits that the site's function gives this identity, which no request would remember."""
+    if not rule.limits_from:
+        return rule
+    taken = await limits_from.ataken(rule, who, parse_identity(who, rule.recipe.normaliser))
+    return taken.with_windows(taken.windows)
 
 
 def _question(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int, force: bool = False) -> Question:
     check_cost(cost)  # also while no rule has that name
     if book.overrides is not None and conf.current().enabled:
-        rules, settled = judge(_rulings(book.overrides, who), rules, who, force)
+        rules, settled = judge(_rulings(book.overrides, who, rules), rules, who, force)
         if settled:
             return Question([], settled, ())
     question = _ask(who, rules, cost).after(_matched(who))
@@ -227,13 +235,13 @@ def _question(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int, force:
 def _counted(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int) -> Question:
     """Where the rules count this client, even one that is blocked or exempt now: perhaps by another rate."""
     if book.overrides is not None:
-        rules = adapted(_rulings(book.overrides, who), rules)
+        rules = adapted(_rulings(book.overrides, who, rules), rules)
     return _ask(who, rules, cost)
 
 
-def _rulings(overrides: Overrides, who: Who) -> list[Ruling]:
+def _rulings(overrides: Overrides, who: Who, rules: Sequence[Rule]) -> list[Ruling]:
     if _is_request(who):
-        return overrides.of_request(who)
+        return overrides.of_request(who, rules)
     identity = cast("str | tuple[str, ...]", who)
     parse_identity(identity)  # raises what is wrong with it
     return overrides.of_identity(identity)
@@ -297,6 +305,9 @@ def _of_the_rule(decision: Decision) -> Decision:
 
 
 def _states(book: Rulebook, rules: Sequence[Rule], who: Who) -> list[str]:
-    """Where the rules count this client, by their own limits and by another rate, and where they lock it out."""
-    checks = [*_ask(who, rules, 0).checks, *_counted(book, rules, who, 0).checks]
+    """Where the rules count this client, by their own limits, by those of code and by another rate, and where they lock it
+    out."""
+    rows = book.by_name
+    own = [rule.with_windows(rows[rule.name].windows) for rule in rules if rule.name in rows]
+    checks = [*_ask(who, own, 0).checks, *_ask(who, rules, 0).checks, *_counted(book, rules, who, 0).checks]
     return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))

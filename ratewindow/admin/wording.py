@@ -123,9 +123,11 @@ def ago(then: Any) -> str:
 
 def _amount(rule: RateRule, windows: Sequence[Window] | None) -> str:
     try:
-        return _limits([window.freeze() for window in rule.windows.all()] if windows is None else windows)
+        own = _limits([window.freeze() for window in rule.windows.all()] if windows is None else windows)
     except ValueError as error:  # written by raw SQL
-        return gettext("an invalid limit (%s)") % translated(error)
+        own = gettext("an invalid limit (%s)") % translated(error)
+    values = {"function": rule.limits_from, "own": own}
+    return gettext("as “%(function)s” says, else %(own)s") % values if rule.limits_from else own
 
 
 def _limits(windows: Sequence[Window]) -> str:
@@ -245,6 +247,8 @@ FAILED = {
     "function:cost": _("The site's function for a cost failed"),
     "function:rate": _("The site's function for a rate failed"),
     "function:key": _("The site's function for a key failed"),
+    "function:limits": _("The site's function for limits failed"),
+    "function:condition": _("The site's function for a condition failed"),
 }
 
 

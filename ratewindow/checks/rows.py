@@ -12,7 +12,7 @@ from ratewindow.checks.site import MIDDLEWARE, Messages, error, import_views, pl
 from ratewindow.conf.in_words import in_english
 from ratewindow.request.doors import has_middleware
 from ratewindow.rulebook import reading
-from ratewindow.rules import code_rates
+from ratewindow.rules import code_rates, limits_from
 from ratewindow.rules.matching import TOO_MANY, beyond_bounds
 from ratewindow.rules.rule import Rule
 from ratewindow.rules.site_routes import doubts
@@ -45,6 +45,7 @@ def check_rules() -> Messages:
             f"{rules_apply} by path or route, such as {placed[0]!r}, but the middleware is missing.",
             f"Add {MIDDLEWARE!r} to MIDDLEWARE, after AuthenticationMiddleware.",
         )
+    yield from _unregistered(rules)
     yield from _doubtful(rules)
     yield from _by_choice_alone([rule for rule in rules if rule.mode == "enforce"])
 
@@ -61,6 +62,17 @@ def _undefined(rows: set[str]) -> Messages:
             f"Code names rule {name!r}, which is not defined: requests pass.",
             f"{add} it in the admin, or give the decorator a rate. It is named in {places_of(known[name])}.",
         )
+
+
+def _unregistered(rules: Sequence[Rule]) -> Messages:
+    """W025: rules that take their limits from a function that is not there."""
+    for rule in rules:
+        if rule.limits_from and rule.limits_from not in limits_from.registered:
+            yield warning(
+                25,
+                f"Rule {rule.name!r} takes its limits from {rule.limits_from!r}, which no code registers: its own limits hold.",
+                "Register the function in a module ratekeys of an installed app, or let the rule have its own limits.",
+            )
 
 
 def _doubtful(rules: Sequence[Rule]) -> Messages:

@@ -34,7 +34,8 @@ Identified = str | int | UUID | None
 Key = str | Callable[..., Identified] | Callable[..., Awaitable[Identified]]
 SCOPE = "scope"
 RESERVED = frozenset(
-    "ip user user_or_ip session global route path method header cookie query get post json jwt group scope".split()
+    """ip user user_or_ip session global route path method header cookie query get post json jwt group scope condition
+    permission""".split()
 )
 
 

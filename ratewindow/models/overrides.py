@@ -16,6 +16,7 @@ from ratewindow.limiter.problem import Problem
 from ratewindow.limiter.rates import EXAMPLES as RATES, parse_rates
 from ratewindow.models.fields import MomentField, SubjectField, user_field
 from ratewindow.models.rules import RateRule
+from ratewindow.overrides.conditions import holds_for, is_known
 from ratewindow.overrides.subjects import MOST_CHARACTERS, Subject, parse_subject, stored, stored_forms, users_in
 from ratewindow.overrides.users import check_user
 from ratewindow.rules import code_rates
@@ -157,8 +158,11 @@ class Override(models.Model):
         texts = {self.Action.BLOCK: _("block %s"), self.Action.ALLOW: _("allow %s"), self.Action.RATE: _("rate %s")}
         return str(texts[self.Action(self.action)] % who) if self.action in texts else f"{self.action} {who}"
 
-    def unknown_rule(self) -> str:
-        """That there is no rule of the name that it has, which may be a mistake; otherwise empty."""
+    def unknown_name(self) -> str:
+        """That there is no permission, or no rule, of the name that it has, which may be a mistake; otherwise empty."""
+        if not is_known(self.identity):
+            text = _("Django knows no %r: this applies to superusers alone, unless a backend of yours gives it.")
+            return str(text % self.identity)
         if not self.rule or self.rule in code_rates.load_names() or RateRule.objects.filter(name=self.rule).exists():
             return ""
         return _("There is no rule %r yet: this applies once there is one.") % self.rule
@@ -231,6 +235,8 @@ class Override(models.Model):
             return False
         if subject.group and hasattr(self.created_by, "groups"):
             return bool(self.created_by.groups.filter(name=subject.group).exists())
+        if subject.condition:
+            return holds_for(self.created_by, subject.condition)
         return subject.everybody or subject.text == f"user:{self.created_by.pk}"
 
 

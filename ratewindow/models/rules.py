@@ -15,12 +15,13 @@ from ratewindow import rooms
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
 from ratewindow.identity import recipe
+from ratewindow.identity.site_answers import MOST_NAME
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.arguments import MOST_COST
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models.fields import MomentField, PeriodField, to_text
-from ratewindow.rules import rate_options
+from ratewindow.rules import limits_from, rate_options
 from ratewindow.rules.regex import check_bounds
 from ratewindow.rules.rule import (
     BLOCKS,
@@ -135,6 +136,9 @@ class RateRuleManager(models.Manager["RateRule"]):
             check_bounds(pattern, stored.values())
 
 
+_TEXTS = ("description", "pattern", "methods", "on_error", "limits_from", "message")  # columns that are NOT NULL
+
+
 def problems(row: Any) -> dict[str, ValueError]:
     """What is wrong with the values of a rule, by field. Also of a row of a migration, whose class has no `clean`."""
     checks: dict[str, Callable[[], object]] = {
@@ -144,6 +148,7 @@ def problems(row: Any) -> dict[str, ValueError]:
         "methods": lambda: parse_methods(row.methods),
         "count_when": lambda: parse_count_when(row.count_when),
         "hold": lambda: check_hold(row.hold, row.count_when),
+        "limits_from": lambda: limits_from.registered.named(row.limits_from) if row.limits_from else None,
     }
     found: dict[str, ValueError] = {}
     for field, check in checks.items():
@@ -266,6 +271,16 @@ class RateRule(models.Model):
         help_text=_("What a refused client reads. Leave empty for the default sentence."),
     )
 
+    limits_from = models.CharField(
+        _("take limits from"),
+        max_length=MOST_NAME,
+        blank=True,
+        help_text=_(
+            "A function of this site's code that says how much each client may do, such as by plan. The limits below hold "
+            "where it says nothing."
+        ),
+    )
+
     objects = RateRuleManager()
 
     class Meta:
@@ -286,7 +301,14 @@ class RateRule(models.Model):
         super().save(*args, update_fields=update_fields, **options)
 
     def clean(self) -> None:
-        for field in ("description", "pattern", "methods", "on_error", "message"):  # text columns, which are NOT NULL
+        for field in (
+            "description",
+            "pattern",
+            "methods",
+            "on_error",
+            "limits_from",
+            "message",
+        ):  # text columns, which are NOT NULL
             setattr(self, field, getattr(self, field) or "")
         errors: dict[str, Any] = {field: f"{translated(problem)}." for field, problem in problems(self).items()}
         if self.pk and not type(self).objects.filter(pk=self.pk, name=self.name).exists():

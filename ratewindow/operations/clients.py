@@ -148,7 +148,8 @@ def release(identity: str, rule: str = "") -> Released:
     subject, who = subject_of(identity), values_of(identity)
     book = current.rulebook()
     rules = counting_rules(book, rule)
-    with_counts = [*rules, *adapted(_rulings(book, who), rules)] if who else []
+    own = [each.with_windows(each.windows) for each in rules]  # also where code gives this client other limits
+    with_counts = [*own, *rules, *adapted(_rulings(book, who), rules)] if who else []
     blocks = Override.objects.naming(subject).filter(action=BLOCK)
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
     cleared: dict[str, None] = {}  # the names of the rules that had some

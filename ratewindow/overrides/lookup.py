@@ -9,14 +9,17 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest
 
 from ratewindow.identity import parse_identity, recipe, scope
 from ratewindow.identity.address import whole_address
 from ratewindow.identity.custom_keys import SCOPE
+from ratewindow.identity.site_answers import SiteFunction
 from ratewindow.identity.typed_values import scope_first
 from ratewindow.limiter.types import Window
+from ratewindow.overrides.conditions import function_of
 from ratewindow.overrides.subjects import BITS, Network, Subject, network_of, texts_of
 
 ACTIONS = ALLOW, BLOCK, RATE = "allow", "block", "rate"
@@ -65,6 +68,7 @@ class Overrides:
 
     def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members | None = None) -> None:
         by_network, by_group = [], dict[str, tuple[Ruling, ...]]()
+        by_condition: dict[str, list[Ruling]] = {}
         by_identity: dict[str, tuple[Ruling, ...]] = {}
         keys: dict[str, bool] = {}  # whether some identities of this key are stored as hashes
         self.everybody: tuple[Ruling, ...] = ()
@@ -74,7 +78,9 @@ class Overrides:
                 by_network.append((subject.network, ruling))
                 continue
             one = (ruling,)
-            if subject.group:
+            if subject.condition:
+                by_condition.setdefault(subject.condition, []).append(ruling)
+            elif subject.group:
                 by_group[subject.group] = by_group.get(subject.group, ()) + one
             elif subject.key:
                 keys[subject.key] = keys.get(subject.key, False) or subject.hashed
@@ -91,11 +97,15 @@ class Overrides:
         self.groups = frozenset(by_group)
         self._networks = Networks(by_network) if by_network else None
         self._by_identity = by_identity
+        self._by_condition = [(function_of(text), rulings) for text, rulings in by_condition.items()]
         self._recipes = tuple((recipe(key), hashed) for key, hashed in sorted(keys.items()))
 
-    def of_request(self, request: HttpRequest) -> list[Ruling]:
-        """The overrides in force now for the client of this request."""
+    def of_request(self, request: HttpRequest, rules: Iterable[Any] | None = None) -> list[Ruling]:
+        """The overrides in force now for the client of this request, of which these rules, or all, decide. Conditions that
+        change nothing are not asked for."""
         found = [*self.everybody]
+        for function, rulings in self._that_matter(rules):
+            found += rulings if function.answer(request) else ()
         if self._networks is not None and (address := whole_address(request)) is not None:
             found += self._networks.containing(address.version, int(address))
         within = scope(request) if self._recipes else None
@@ -106,8 +116,19 @@ class Overrides:
                     found += self._by_identity.get(text, ())
         return _in_force(found)
 
-    async def load(self, request: HttpRequest) -> None:
+    def _that_matter(self, rules: Iterable[Any] | None) -> Iterator[tuple[SiteFunction, list[Ruling]]]:
+        """The conditions of overrides that are in force for one of these rules, with these overrides; a block needs no rule."""
+        names = {rule.name for rule in rules or ()} if self._by_condition else ()
+        for function, rulings in self._by_condition:
+            if rules is not None:
+                rulings = [each for each in rulings if (each.rule in names if each.rule else names or each.action == BLOCK)]
+            if rulings := _in_force(rulings):
+                yield function, rulings
+
+    async def load(self, request: HttpRequest, rules: Iterable[Any]) -> None:
         """Fetch what `of_request` needs from the database, without blocking the event loop."""
+        for function, _ in self._that_matter(rules):
+            await function.aanswer(request)
         for each, _ in self._recipes:
             if each.loaders:
                 await each.load(request)

@@ -1,8 +1,8 @@
 """Subjects of overrides: the text that names whom a block or an exemption is for, parsed.
 
 ``*`` is everybody. ``ip:203.0.113.0/24`` is a network; an address alone is the network that counts as one client.
-``group:staff`` is a group of Django's users. All others are identities of keys: ``user:42``, ``header:x-api-key:...``, or
-several that must all match, ``ip:203.0.113.9+post:username:ann``.
+``group:staff`` is a group of Django's users, ``staff`` one of the `conditions`. All others are identities of keys: ``user:42``,
+``header:x-api-key:...``, or several that must all match, ``ip:203.0.113.9+post:username:ann``.
 """
 
 import ipaddress
@@ -16,7 +16,7 @@ from ratewindow.identity.address import parse_address
 from ratewindow.identity.custom_keys import SCOPE
 from ratewindow.identity.typed_values import MOST_WITH_SCOPE, check_number, kind_and_name, scope_first
 from ratewindow.limiter.problem import Problem, translatable
-from ratewindow.overrides import users
+from ratewindow.overrides import conditions, users
 
 EVERYBODY = "*"
 MOST_CHARACTERS = 255  # of a subject, in the form that is stored
@@ -83,13 +83,14 @@ def parse_network(text: str, ipv4_length: int = 32, ipv6_length: int = 128) -> N
 
 
 class Subject(NamedTuple):
-    """A network, a group, an identity of a key, or, with none of these, everybody."""
+    """A network, a group, a condition, an identity of a key, or, with none of these, everybody."""
 
     text: str  # in its canonical form
     network: Network | None = None
     group: str = ""
     key: str = ""
     hashed: bool = False
+    condition: str = ""
 
     @property
     def everybody(self) -> bool:
@@ -105,8 +106,9 @@ class Subject(NamedTuple):
 
     @property
     def takes_switch(self) -> bool:
-        """Whether staff need the permission to switch limits, too: one tenant may be the whole site."""
-        return self.meets_everybody or self.key == SCOPE
+        """Whether staff need the permission to switch limits, too: one tenant, or those who are logged in, may be the whole
+        site."""
+        return self.meets_everybody or self.key == SCOPE or self.condition == conditions.EVERY_USER
 
     @property
     def one_client(self) -> bool:
@@ -124,6 +126,9 @@ def parse_subject(text: str) -> Subject:
     text = text.strip()
     if text == EVERYBODY:
         return Subject(EVERYBODY)
+    if conditions.is_condition(text):
+        conditions.function_of(text)
+        return Subject(text, condition=text)
     kind, _, value = text.partition(":")
     typed = _parts(text)
     if kind == "ip" and not is_hashed(text) and "+" not in text:

@@ -39,8 +39,9 @@ class Proposal:
 
 def propose(rule: Rule, now: datetime, known: Waiting) -> Proposal | None:
     """None where too few requests are known under the present limits, where too many of them found no room, and where limits do
-    not count requests alone: by cost, by answers, as a bucket, or with a penalty."""
-    if rule.cost != 1 or rule.count_when or rule.penalty_ms or any(window.burst is not None for window in rule.windows):
+    not count requests alone: by cost, by answers, as a bucket, or with a penalty. Nor where code gives each client its own."""
+    is_special = rule.limits_from or rule.cost != 1 or rule.count_when or rule.penalty_ms
+    if is_special or any(window.burst is not None for window in rule.windows):
         return None
     found = Report(last(SPAN, now), known, rule.name)
     parts = [part for window in rule.windows if (part := _of_window(window, found.tallies.used))]

@@ -27,7 +27,7 @@ from ratewindow.request import count_by_answer, decide, headers, refusal, visit
 from ratewindow.request.decide import Steps, arun, run
 from ratewindow.request.doors import Door, is_async, with_door
 from ratewindow.request.open_to_staff import IN_PATHS, PAGES, rules_instead
-from ratewindow.request.prepare import Question, ask, judge
+from ratewindow.request.prepare import Question, ask, judge, load
 from ratewindow.rulebook import current
 from ratewindow.rules import rate_options
 from ratewindow.rules.rule import Rule
@@ -82,17 +82,15 @@ class Passage:
 
     async def load(self) -> None:
         """Fetch what identities are made of from the database, without blocking the event loop."""
-        for rule in self.rules:
-            if rule.recipe.loaders:
-                await rule.recipe.load(self.seen)
+        await load(self.rules, self.seen)
         if self.overrides is not None:
-            await self.overrides.load(self.seen)
+            await self.overrides.load(self.seen, self.rules)
 
     def question(self) -> Question:
         """What to ask the store: nothing for an exempt or blocked client, else the checks of its rules."""
         rules: Sequence[Rule] = self.rules
         if self.overrides is not None:
-            rules, settled = judge(self.overrides.of_request(self.seen), rules, self.seen)
+            rules, settled = judge(self.overrides.of_request(self.seen, rules), rules, self.seen)
             if settled:
                 return Question([], settled, ())
         question = ask(self.seen, rules, self.door.cost, self.settings)

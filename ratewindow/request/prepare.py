@@ -22,6 +22,7 @@ from ratewindow.limiter.redis import faults
 from ratewindow.limiter.reply import refusal_code
 from ratewindow.limiter.types import Check, Decision, RuleDecision
 from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE, Ruling
+from ratewindow.rules import limits_from
 from ratewindow.rules.rule import BLOCKS, Rule
 from ratewindow.store.state_keys import client_tag
 
@@ -65,24 +66,45 @@ def ask(request: HttpRequest, rules: Sequence[Rule], cost: Cost, settings: conf.
     factor = cost if isinstance(cost, int) else -1
     checks: list[Check] = []
     settled: list[RuleDecision] = []
-    for rule in rules:
-        parts = rule.recipe.parts
-        identity = parts[0](request) if len(parts) == 1 else rule.recipe.identity(request)
+    for number, rule in enumerate(rules):
+        identity = client_of(rule, request, within)
         if identity is None:
-            if had_failure(request):
-                site_functions.count("key", rule.name)
             if rule.on_missing == "refuse":
                 settled.append(_missing(rule, request))
-                continue
-            if rule.on_missing == "allow":
-                continue
-            identity = ip(request)
-        if within is not None:
-            identity = scoped(identity, within)
+            continue
+        if rule.limits_from:
+            rule = limits_from.taken(rule, request, identity)
+            rules = [*rules[:number], rule, *rules[number + 1 :]]
         if factor < 0:
             factor = _computed(cost, request, rules)  # type: ignore[arg-type]  # a function
         checks.append(_check(rule, settings.key_prefix, identity, factor))
     return Question(merged(checks) if len(checks) > 1 else checks, settled, rules)
+
+
+def client_of(rule: Rule, request: HttpRequest, within: str | None) -> str | None:
+    """Whom the rule counts the request for, in that scope; None where its key is missing, and no address is counted instead."""
+    parts = rule.recipe.parts
+    identity = parts[0](request) if len(parts) == 1 else rule.recipe.identity(request)
+    if identity is None:
+        if had_failure(request):
+            site_functions.count("key", rule.name)
+        if rule.on_missing != "ip":
+            return None
+        identity = ip(request)
+    return identity if within is None else scoped(identity, within)
+
+
+async def load(rules: Iterable[Rule], request: HttpRequest) -> None:
+    """Fetch what the checks of these rules are made of, without blocking the event loop."""
+    for rule in rules:
+        if rule.recipe.loaders:
+            await rule.recipe.load(request)
+        if not rule.limits_from:
+            continue
+        with site_functions.unreported():  # `ask` reports a key that fails
+            identity = client_of(rule, request, scope(request))
+        if identity is not None:
+            await limits_from.ataken(rule, request, identity)
 
 
 def ask_about(who: str | tuple[str, ...], rules: Sequence[Rule], cost: int) -> Question:
@@ -90,7 +112,12 @@ def ask_about(who: str | tuple[str, ...], rules: Sequence[Rule], cost: int) -> Q
     prefix, cost = conf.current().key_prefix, check_cost(cost)
     if not rules:
         parse_identity(who)
-    checks = [_check(rule, prefix, parse_identity(who, rule.recipe.normaliser), cost) for rule in rules]
+    identities = [parse_identity(who, rule.recipe.normaliser) for rule in rules]
+    rules = [
+        limits_from.taken(rule, who, identity) if rule.limits_from else rule
+        for rule, identity in zip(rules, identities, strict=True)
+    ]
+    checks = [_check(rule, prefix, identity, cost) for rule, identity in zip(rules, identities, strict=True)]
     return Question(checks, [], rules)
 
 
@@ -182,7 +209,10 @@ def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
     if not newest_last:
         return rules
     rates = {ruling.rule: ruling.windows for ruling in newest_last}
-    return [rule.with_windows(windows) if (windows := rates.get(rule.name, rates.get(""))) else rule for rule in rules]
+    return [
+        rule.with_windows(limits_from.like(windows, rule.windows)) if (windows := rates.get(rule.name, rates.get(""))) else rule
+        for rule in rules
+    ]
 
 
 def _refusals(blocks: Sequence[Ruling], rules: Sequence[Rule], who: Who) -> list[RuleDecision]:

@@ -222,6 +222,7 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
         hold=row.hold,
         count_refused=row.count_refused,
         penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
+        limits_from=row.limits_from,
         enforce_percent=row.enforce_percent,
         on_error=row.on_error,
         response_status=row.response_status,

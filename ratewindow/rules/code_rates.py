@@ -199,7 +199,7 @@ class GivenRate:
         self._recipe = recipe  # of a key that is made for one call
         self._is_async = site_functions.is_async(rate)
         self._function = _called(rate) if callable(rate) else None
-        self.text = None if self._function is not None or rate is None else _text(rate)
+        self.text = None if self._function is not None or rate is None else rate_text(rate)
         if self.text is not None and not options.windows(self.text):
             raise ValueError(f"rate {rate!r} limits nothing: write for example 5/m")
         self.registered = self._function or self.text
@@ -242,7 +242,7 @@ class GivenRate:
     def _worked(self, name: str, rate: Any) -> Rule | None:
         if rate is None:
             return None
-        made = self._rule_of(name, _text(rate))
+        made = self._rule_of(name, rate_text(rate))
         if not made.windows:
             raise ValueError(f"{rate!r} limits nothing: return None to mean that")
         self._rules[name] = made
@@ -339,7 +339,7 @@ def _called(function: Callable[..., Any]) -> Callable[[str, HttpRequest], Any]:
     return update_wrapper(lambda name, request: function(request), function)  # which is known by its place
 
 
-def _text(rate: Any) -> str:
+def rate_text(rate: Any) -> str:
     """A rate as text: ``"5/60s"`` for the pair ``(5, 60)``. Raises ValueError."""
     if isinstance(rate, tuple) and len(rate) == 2 and all(type(each) is int for each in rate):
         return f"{rate[0]}/{rate[1]}s"

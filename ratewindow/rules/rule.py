@@ -87,6 +87,7 @@ class Rule:
     hold: bool = False  # charge before the view, and refund if the response does not count
     count_refused: bool = False
     penalty_ms: int = 0
+    limits_from: str = ""  # the name of a function of the site's, which gives each client its limits instead of `windows`
     enforce_percent: int = 100  # the percentage of clients, always the same ones; for the others it is in shadow
     on_error: str = ""  # allow, refuse, local; empty: the setting ON_ERROR
     response_status: int = 429
@@ -148,10 +149,11 @@ class Rule:
         """This rule in shadow, with a count apart from that of the rate that code enforces under its name."""
         return replace(self, is_beside=True)
 
-    def with_windows(self, windows: tuple[Window, ...]) -> "Rule":
-        """This rule with other windows, and with the same recipe."""
+    def with_windows(self, windows: tuple[Window, ...], limits_from: str = "") -> "Rule":
+        """This rule with other windows, and with the same recipe. They are final, unless they are those of `limits_from`."""
         rule = self.with_recipe(self.recipe)
         object.__setattr__(rule, "windows", windows)
+        object.__setattr__(rule, "limits_from", limits_from)
         vars(rule).pop("state_names", None)
         return rule
 

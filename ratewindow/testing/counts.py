@@ -147,7 +147,7 @@ def _of_site(name: str, rate: str) -> rule.Rule:
         near = difflib.get_close_matches(name, {*current.of_site().by_name, *code_rates.uses()}, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"For a rule of the test write Rule({name!r}, {rate!r}, path=...)."
         raise ValueError(f"{name!r} is not a rule of this site: no row has it, and no view names it. {remedy}")
-    return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100)
+    return replace(known, windows=parse_rates(rate), mode="enforce", enforce_percent=100, limits_from="")
 
 
 def _in_code(name: str) -> rule.Rule | None:

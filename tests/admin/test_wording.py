@@ -131,6 +131,7 @@ class TestNoFieldIsSilent:
         "on_error": {"on_error": "local"},
         "response_status": {"response_status": 503},
         "message": {"message": "Slow down."},
+        "limits_from": {"limits_from": "by plan"},
     }
     SILENT_RULES: ClassVar[dict[str, str]] = {
         "id": "the row",

@@ -31,8 +31,10 @@ from ratewindow import (
     apeek,
     arefund,
     areset,
+    condition,
     hit,
     limit,
+    limits,
     peek,
     ratekey,
     ratelimit,
@@ -69,6 +71,21 @@ from ratewindow.rest_framework import (
 from ratewindow.schedule import BEAT_SCHEDULE
 from ratewindow.signals import degraded, recovered, rules_changed, throttled
 from ratewindow.testing import override_rules
+
+
+@limits("by plan", cache="1m")
+def by_plan(identity: str) -> str | tuple[int, int] | None:
+    return (5, 60) if identity == "user:2" else {"user:1": "100/m; 1000/d"}.get(identity)
+
+
+@limits("by tenant")
+async def by_tenant(request: HttpRequest) -> list[Window]:
+    return [Window(10, 60_000)]
+
+
+@condition("approved author")
+def approved(request: HttpRequest) -> bool:
+    return request.user.is_authenticated
 
 
 class LimitedRequest(HttpRequest):

@@ -5,6 +5,8 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
@@ -17,6 +19,7 @@ from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override
 from ratewindow.models.overrides import CONTAINS_AUTHOR, after
 from ratewindow.operations.lockout import contains_author
+from ratewindow.overrides import conditions
 from ratewindow.overrides.lookup import BLOCK
 from ratewindow.overrides.subjects import EXAMPLES, as_subject, parse_subject
 
@@ -34,6 +37,16 @@ def typed_client(request: HttpRequest, text: str) -> str:
         raise ValidationError(f"{translated(error)}.") from None
 
 
+class WhoInput(forms.TextInput):
+    """A text, with the conditions that this site knows to choose from."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        choices = f"{name}-choices"
+        text = super().render(name, value, {**(attrs or {}), "list": choices}, renderer)
+        options = format_html_join("", '<option value="{}">{}</option>', conditions.choices())
+        return format_html('{}<datalist id="{}">{}</datalist>', text, choices, options)
+
+
 class OverrideForm(EditForm):
     lasts = forms.CharField(
         label=_("Duration"),
@@ -47,11 +60,13 @@ class OverrideForm(EditForm):
     )
 
     class Meta:
-        widgets = {name: forms.TextInput(attrs={"class": "vTextField"}) for name in ("identity", "rule", "rate", "reason")}
+        widgets = {name: forms.TextInput(attrs={"class": "vTextField"}) for name in ("rule", "rate", "reason")}
+        widgets["identity"] = WhoInput(attrs={"class": "vTextField"})
         help_texts: dict[str, Any] = {
             "identity": _(
                 "An address or a network, such as 203.0.113.9 or 203.0.113.0/24 (a single IPv6 address stands for its /64, as in "
-                "rules); a login name; a user by number, such as user:42; a group, such as group:staff; a "
+                "rules); a login name; a user by number, such as user:42; a group, such as group:staff; staff, superuser or "
+                "authenticated; those with a permission, such as permission:blog.change_post; a condition of this site's code; a "
                 "value of any other key, such as header:x-api-key:VALUE; several joined by +, which must all match; or * for "
                 "everybody."
             ),
@@ -121,7 +136,7 @@ class QuickForm(OverrideForm):
         fields = ["identity", "action", "rate", "rule", "reason"]
         labels = {"rule": _("Rule"), "reason": _("Reason")}
         widgets = {
-            "identity": forms.TextInput(attrs={"placeholder": _("203.0.113.9 or a login name"), "autocomplete": "off"}),
+            "identity": WhoInput(attrs={"placeholder": _("203.0.113.9 or a login name"), "autocomplete": "off"}),
             "rate": forms.TextInput(attrs={"placeholder": "100/m", "autocomplete": "off"}),
             "rule": forms.TextInput(attrs={"placeholder": _("all rules"), "autocomplete": "off"}),
             "reason": forms.TextInput(attrs={"autocomplete": "off"}),

@@ -181,5 +181,5 @@ class OverrideAdmin(RecordedAdmin):
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if note := obj.unknown_rule():
+        if note := obj.unknown_name():
             messages.warning(request, note)

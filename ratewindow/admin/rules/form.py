@@ -27,6 +27,7 @@ from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import Mode, RateRule, RuleWindow
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.models.rules import AppliesTo, applies_to_choices
+from ratewindow.rules import limits_from
 from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED
 from ratewindow.start import presets
 
@@ -140,6 +141,7 @@ class RuleForm(EditForm):
             return  # a person who may only look
         fields: dict[str, Any] = self.fields
         fields["key"].widget.widgets[0].choices = _keys()
+        _fill_choices(fields["limits_from"], sorted(limits_from.registered), self.instance.limits_from)
         holding = " ".join(name for name, target in rooms.targets().items() if target.holds)
         fields["hold"].widget.attrs["data-rw-used"] = f"count_when!={ALWAYS};applies_to!={holding}"
         if self.instance._state.adding:
@@ -172,6 +174,13 @@ class RuleForm(EditForm):
                 _("You may not enforce rules for more clients. Ask somebody who may enforce them."), code="forbidden"
             )
         return percent
+
+
+def _fill_choices(field: Any, names: list[str], stored: str) -> None:
+    """The functions that the site registers, and the stored one if it has gone; nothing to see on a site without any."""
+    known = dict.fromkeys([*names, *filter(None, [stored])])
+    choices = [("", _("Its own, below")), *((name, name) for name in known)]
+    field.widget = forms.Select(choices=choices) if known else forms.HiddenInput()
 
 
 def _keys() -> list[tuple[str, Any]]:

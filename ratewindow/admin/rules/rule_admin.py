@@ -89,7 +89,7 @@ class RateRuleAdmin(RecordedAdmin):
     fieldsets = [
         (None, {"fields": ["name", "description"]}),
         (_("What"), {"fields": ["applies_to", "pattern", "methods"]}),
-        (_("Who"), {"fields": ["key", "on_missing", "normalise"]}),
+        (_("Who"), {"fields": ["key", "on_missing", "normalise", "limits_from"]}),
         (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused"]}),
         (
             _("When refused"),

@@ -68,7 +68,8 @@ class Decidable:
 
     def _adapt(self, rule: Rule) -> tuple[Rule, Rule]:
         counts_failures = rule.count_when is not None and rule.count_when.login_failed
-        adapted = replace(rule, count_when=None, hold=False) if counts_failures else replace(rule)
+        own = replace(rule, limits_from="")  # no log says what code gave a client
+        adapted = replace(own, count_when=None, hold=False) if counts_failures else own
         vars(adapted)["recipe"] = self._recipe(rule)
         self._adapted[id(rule)] = (rule, adapted)
         return rule, adapted

@@ -12,6 +12,7 @@ from ratewindow.conf.in_words import duration, listed
 from ratewindow.contrib.explain.explanation import Explanation, Line
 from ratewindow.operations.clients import free, used
 from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE
+from ratewindow.rules.rule import Rule
 
 EFFECTS = {
     "refuses": _("refuses"),
@@ -112,10 +113,20 @@ def _clauses(line: Line) -> Iterator[str]:
         yield gettext("enforced for %(percent)d %% of clients, and this is none of them") % {"percent": rule.enforce_percent}
     if rule.count_when is not None:
         yield gettext("only some answers count")
+    if rule.limits_from and line.decision is not None and line.decision.made_by is not None:
+        yield from _limits_from(rule.limits_from, line.decision.made_by, rule)
     if line.asks_view:
         yield gettext("the view decides what a refusal means")
     if line.decision is not None and line.decision.cause:
         yield gettext("Redis does not answer")
+
+
+def _limits_from(function: str, made_by: Rule, rule: Rule) -> Iterator[str]:
+    """Whose limits these are, unless another rate has replaced them."""
+    if made_by is rule or made_by.windows == rule.windows:
+        yield gettext("“%s” says nothing about this client, so the rule's own limits hold") % function
+    elif made_by.limits_from:
+        yield gettext("with the limits that “%s” says") % function
 
 
 def uses(line: Line) -> str:

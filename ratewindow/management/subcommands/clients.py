@@ -58,7 +58,7 @@ def _override(make: Callable[..., Override], done: str, options: dict[str, Any],
         raise CommandError(" ".join(dict.fromkeys(error.messages))) from None
     rule = f" from rule {override.rule}" if override.rule else ""
     stdout.write(f"{done} {in_words(override.identity)}{rule}, {override.until()}.")
-    if note := override.unknown_rule():
+    if note := override.unknown_name():
         stdout.write(note)
 
 

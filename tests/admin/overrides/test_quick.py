@@ -9,7 +9,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
+from ratewindow import condition
+from ratewindow.identity.site_answers import SiteFunctions
 from ratewindow.models import Override
+from ratewindow.overrides import conditions
 from tests.support.commands import from_me
 from tests.support.override_pages import ADD, LIST, quick, typed_above_the_list as typed
 from tests.support.rule_pages import errors, said
@@ -94,3 +97,20 @@ def test_for_everybody_it_takes_the_permission_to_switch_limits(client: Client) 
     adding = staff(client, "view_override", "add_override")
     everybody: Any = typed(identity="*", action="rate", rate="1/m", rule="login")
     assert "You need the permission to switch all limits off" in errors(adding.post(ADD, everybody))[0]
+
+
+def test_who_can_be_chosen_from_conditions(page: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditions, "registered", SiteFunctions("condition", "it is taken as not true"))
+    condition("approved <author>")(lambda request: True)
+    for address in (LIST, ADD):
+        shown = page.get(address).content.decode()
+        assert '<option value="staff">Staff</option>' in shown
+        assert '<option value="condition:approved &lt;author&gt;">approved &lt;author&gt;</option>' in shown
+        assert 'list="identity-choices"' in shown
+    assert errors(page.post(ADD, typed(identity="condition:approved <author>", action="allow"))) == []
+    assert Override.objects.get().identity == "condition:approved <author>"
+
+
+def test_a_permission_that_django_does_not_know_is_told(page: Client) -> None:
+    response = page.post(ADD, typed(identity="permission:auth.chang_group", action="allow"), follow=True)
+    assert "Django knows no &#x27;permission:auth.chang_group&#x27;" in said(response)

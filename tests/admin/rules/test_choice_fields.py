@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from ratewindow import ratekey
+from ratewindow import limits, ratekey
 from ratewindow.identity import custom_keys
+from ratewindow.identity.site_answers import SiteFunctions
 from ratewindow.models import RateRule
-from tests.support.rule_pages import ADD, change, define, errors, typed
+from ratewindow.rules import limits_from
+from tests.support.rule_pages import ADD, change, define, errors, look, said, typed
 
 pytestmark = pytest.mark.django_db
 
@@ -101,3 +103,28 @@ class TestMethods:
         assert ticked(page.get(change(rule))) == ["PUT", "DELETE", "PROPFIND"]
         changed = page.post(change(rule), sent).context["adminform"].form.changed_data
         assert "pattern" in changed and "methods" not in changed
+
+
+class TestLimitsFrom:
+    @pytest.fixture(autouse=True)
+    def _a_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits_from, "registered", SiteFunctions("limits", limits_from._HOLDS))
+        limits("by plan")(lambda identity: "9/m")
+
+    def test_a_function_of_the_site_is_a_choice(self, page: Client) -> None:
+        assert '<option value="by plan">by plan</option>' in page.get(ADD).content.decode()
+        assert errors(page.post(ADD, typed(("5", "1m"), limits_from="by plan"))) == []
+        rule = RateRule.objects.get()
+        assert rule.limits_from == "by plan"
+        assert "Each address: as “by plan” says, else at most 5 in 1 minute, on /login/." in said(page.get(look(rule)))
+
+    def test_one_that_has_gone_stays_a_choice_with_its_error(self, page: Client) -> None:
+        rule = define(path="/login/", limits_from="by plan")
+        limits_from.registered.clear()
+        assert '<option value="by plan" selected>' in page.get(change(rule)).content.decode()
+        (message,) = errors(page.post(change(rule), typed(("5", "1m"), stored=rule, limits_from="by plan")))
+        assert message == "no code registers the limits 'by plan': choose from none."
+
+    def test_a_site_without_functions_has_nothing_to_choose(self, page: Client) -> None:
+        limits_from.registered.clear()
+        assert '<input type="hidden" name="limits_from"' in page.get(ADD).content.decode()

@@ -6,9 +6,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import RequestFactory, override_settings
 
-from ratewindow import ratelimit
+from ratewindow import limits, ratelimit
 from ratewindow.contrib.explain import codes
 from ratewindow.counting.counters import counters
+from ratewindow.identity.site_answers import SiteFunctions
+from ratewindow.models import Override
+from ratewindow.rules import limits_from
 from tests.support.commands import define, from_me, run, wrong
 from tests.support.doors import answer, plain
 
@@ -44,6 +47,20 @@ def test_with_user_headers_and_fields() -> None:
     define("login", "5/h", path="/login/", key="user+header:x-app+post:name")
     said = run("explain", "post", "/login/", "--user", "ann", "--header", "X-App: k", "--field", "name=a=b")
     assert "PASSES" in said and "counted per user+header:x-app+post:name" in said and "0 of 5 in 1h" in said
+
+
+def test_whose_limits_hold_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = {"ip:203.0.113.9": "7/h"}
+    monkeypatch.setattr(limits_from, "registered", SiteFunctions("limits", limits_from._HOLDS))
+    limits("by plan")(lambda identity: plans.get(identity))
+    define("api", "2/h", path="/", limits_from="by plan")
+    said = run("explain", "GET", "/", "--ip", "203.0.113.9")
+    assert "with the limits that “by plan” says" in said and "0 of 7 in 1h" in said
+    said = run("explain", "GET", "/", "--ip", "203.0.113.8")
+    assert "“by plan” says nothing about this client, so the rule's own limits hold" in said and "0 of 2 in 1h" in said
+    Override.objects.rate("ip:203.0.113.9", "9/h", rule="api")
+    said = run("explain", "GET", "/", "--ip", "203.0.113.9")
+    assert "by plan" not in said.split("RULE")[1] and "0 of 9 in 1h" in said
 
 
 def test_a_code_is_explained() -> None:
