@@ -147,7 +147,8 @@ def limit_in_words(window: Window) -> str:
         "algorithm": gettext(algorithm(window.algorithm).label).lower(),
     }
     if window.aligned_to:
-        return str(_BY_THE_CLOCK[window.aligned_to]) % {**values, "zone": window.timezone}
+        words = _BY_THE_CLOCK[window.aligned_to] if window.day == 1 else _FROM_A_DAY
+        return str(words) % {**values, "zone": window.timezone, "day": window.day}
     if window.burst is not None:
         return gettext("%(burst)s at once and then %(limit)s in %(period)s") % {**values, "burst": number(window.burst)}
     if window.algorithm != DEFAULT_ALGORITHM:
@@ -160,7 +161,9 @@ _BY_THE_CLOCK = {
     "hour": _("%(limit)s in each hour by the clock (%(zone)s)"),
     "day": _("%(limit)s in each day by the clock (%(zone)s)"),
     "week": _("%(limit)s in each week by the clock (%(zone)s)"),
+    "month": _("%(limit)s in each month of the calendar (%(zone)s)"),
 }
+_FROM_A_DAY = _("%(limit)s in each month from day %(day)s on (%(zone)s)")
 _MISSING = {
     "ip": _("requests without the key are counted by their address"),
     "allow": _("requests without the key pass uncounted"),

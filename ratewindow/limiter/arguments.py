@@ -67,9 +67,10 @@ def payable(check: Check) -> Check:
 
 
 def most_charge(window: Window) -> int:
-    """A log keeps each unit. All else keeps sums, of units times the period, which Redis holds exactly up to `MOST_UNIT_MS`."""
-    keeps_each = algorithm(window.algorithm).most_limit is not None
-    return MOST_COST if keeps_each else max(MOST_COST, MOST_UNITS // window.period_ms)
+    """A log keeps each unit. All else keeps sums, of units or of units times the period, which Redis holds exactly up to
+    `MOST_UNIT_MS`."""
+    used = algorithm(window.algorithm)
+    return MOST_COST if used.most_limit is not None else max(MOST_COST, used.most_units(window.period_ms))
 
 
 def merged(checks: list[Check]) -> list[Check]:

@@ -58,8 +58,9 @@ class Window(metaclass=_OneOfEach):
     `buckets` is the resolution of ``sliding_window``: limits up to it, or up to 150 a minute, 100 an hour and 75 a day,
     are exact, and above that more of them refuse fewer requests early and take more memory. `burst` is how many units
     a ``token_bucket`` or ``leaky_bucket`` admits at once. None is the algorithm's usual number of either. A
-    ``fixed_window`` begins with the first hit or, `aligned_to` ``"minute"``, ``"hour"``, ``"day"`` or ``"week"``, with
-    the clock in `timezone`.
+    ``fixed_window`` begins with the first hit or, `aligned_to` ``"minute"``, ``"hour"``, ``"day"``, ``"week"`` or
+    ``"month"``, with the clock in `timezone`: a month at midnight of its `day`, or of its last day if it is shorter. The
+    period of a month is 30 days by name, and by the calendar as long as the month.
     """
 
     limit: int
@@ -69,6 +70,7 @@ class Window(metaclass=_OneOfEach):
     burst: int | None = None
     aligned_to: str = ""
     timezone: str = "UTC"
+    day: int = 1
 
     def __post_init__(self) -> None:
         chosen = algorithm(self.algorithm if isinstance(self.algorithm, str) else repr(self.algorithm))
@@ -77,7 +79,7 @@ class Window(metaclass=_OneOfEach):
         if self.aligned_to and ALIGNMENTS_MS.get(str(self.aligned_to)) != self.period_ms:
             raise Problem(
                 "aligned_to {aligned_to!r} does not go with a period of {period}: write minute with 1m, hour with 1h, day with "
-                "1d, week with 1w",
+                "1d, week with 1w, month with 30d",
                 aligned_to=self.aligned_to,
                 period=format_duration(self.period_ms),
             )
@@ -85,6 +87,9 @@ class Window(metaclass=_OneOfEach):
             raise Problem(
                 "timezone {timezone!r} is not known here: write for example UTC or Europe/Berlin", timezone=self.timezone
             )
+        is_day = isinstance(self.day, int) and 1 <= self.day <= 31
+        if not is_day or (self.day != 1 and self.aligned_to != "month"):
+            raise Problem("day {day!r}: write 1 to 31, and only with aligned_to month", day=self.day)
         if self.buckets is None:
             object.__setattr__(self, "buckets", chosen.default_buckets)
         if self.burst is None and chosen.default_burst:
@@ -116,7 +121,8 @@ class Window(metaclass=_OneOfEach):
     def shape(self) -> tuple[str | int | None, ...]:
         """What makes a count meaningless when it changes; limit, buckets and burst are not among it."""
         aligned = (self.aligned_to, self.timezone) if self.aligned_to else ()
-        return (self.algorithm, self.period_ms, *aligned)
+        day = (self.day,) if self.day != 1 else ()
+        return (self.algorithm, self.period_ms, *aligned, *day)
 
     @cached_property
     def tag(self) -> str:
@@ -140,7 +146,7 @@ class Window(metaclass=_OneOfEach):
 
     @cached_property
     def text(self) -> str:
-        """The window as a rate: ``"5/m"``, ``"100/2h"``."""
+        """The window as a rate: ``"5/m"``, ``"100/2h"``; by the calendar, ``"1000/month"``."""
         return f"{self.limit}/{self._period}"
 
     @cached_property
@@ -149,10 +155,14 @@ class Window(metaclass=_OneOfEach):
         return f"{self.at_once}/{self._period}"
 
     @property
+    def period(self) -> str:
+        """The period for people: ``"2h"``, or ``"1month"``, which no duration is."""
+        return "1month" if self.aligned_to == "month" else format_duration(self.period_ms)
+
+    @property
     def _period(self) -> str:
-        period = format_duration(self.period_ms)
-        one_unit = period[0] == "1" and period[1:].isalpha()
-        return period[1:] if one_unit else period
+        one_unit = self.period[0] == "1" and self.period[1:].isalpha()
+        return self.period[1:] if one_unit else self.period
 
 
 def bulk(word: str | int) -> bytes:

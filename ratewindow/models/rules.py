@@ -354,8 +354,11 @@ class RuleWindow(models.Model):
         _("aligned to"),
         max_length=8,
         blank=True,
-        choices=[("minute", _("Minute")), ("hour", _("Hour")), ("day", _("Day")), ("week", _("Week"))],
-        help_text=_("Fixed windows only: begin with the clock instead of with the first request."),
+        choices=[("minute", _("Minute")), ("hour", _("Hour")), ("day", _("Day")), ("week", _("Week")), ("month", _("Month"))],
+        help_text=_(
+            "Fixed windows only: begin with the clock instead of with the first request. A month is that of the calendar; its "
+            "period is 30d."
+        ),
     )
 
     class Meta:

@@ -33,7 +33,7 @@ def _used(answer: WindowAnswer) -> str:
     """``4 of 5 in 1m``; of a bucket, of what it admits at once."""
     window = answer.window
     most = (window.limit and window.burst) or window.limit
-    values = {"used": max(0, most - answer.remaining), "limit": most, "period": format_duration(window.period_ms)}
+    values = {"used": max(0, most - answer.remaining), "limit": most, "period": window.period}
     return gettext("%(used)s of %(limit)s in %(period)s") % values
 
 

@@ -21,7 +21,6 @@ from django.utils.translation import gettext
 from ratewindow.identity.custom_keys import place_of
 from ratewindow.identity.request_attributes import resolved
 from ratewindow.limiter.algorithms import algorithm
-from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.types import Window
 from ratewindow.rules import code_rates
 from ratewindow.rules.matching import Index
@@ -222,7 +221,7 @@ def _refusing_all(rule: Rule) -> Iterator[Doubt]:
             "cost": rule.cost,
             "most": most,
             "limit": window.limit,
-            "period": format_duration(window.period_ms),
+            "period": window.period,
             "rule": rule.name,
         }
         if not window.limit and rule.cost:

@@ -177,6 +177,13 @@ class TestNoFieldIsSilent:
         several = [Window(5, 60_000), Window(20, 3_600_000), Window(100, 86_400_000)]
         assert "at most 5 in 1 minute and 20 in 1 hour and 100 in 1 day" in sentence(RateRule(), several)
 
+    @pytest.mark.parametrize(
+        ("day", "said"), [(1, "5 in each month of the calendar (UTC)"), (15, "5 in each month from day 15 on (UTC)")]
+    )
+    def test_a_month_says_on_which_day_it_begins(self, day: int, said: str) -> None:
+        window = Window(5, 30 * 86_400_000, "fixed_window", aligned_to="month", day=day)
+        assert said in sentence(RateRule(), [window])
+
     @override_settings(TIME_ZONE="Asia/Kolkata")
     def test_a_day_by_the_clock_names_the_zone(self) -> None:
         window = RuleWindow(limit=5, period=timedelta(days=1), algorithm="fixed_window", aligned_to="day").freeze()

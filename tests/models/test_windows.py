@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.test import override_settings
 
 from tests.support.rows import window, wrong
 
@@ -46,6 +47,21 @@ def test_a_bad_limit_or_period_names_the_value_and_the_remedy(limit: Any, period
 )
 def test_a_bad_choice_of_counting_names_its_field(fields: dict[str, Any], field: str, told: str) -> None:
     assert told in wrong(window(**fields))[field][0]
+
+
+def test_a_fixed_window_counts_up_to_what_is_exact_however_long_its_period_is() -> None:
+    how: dict[str, Any] = {"period": timedelta(days=30), "algorithm": "fixed_window", "aligned_to": "month"}
+    window(2**52, **how).full_clean()
+    told = "limit 4503599627370497 is too high to be counted exactly: write at most 4503599627370496."
+    assert wrong(window(2**52 + 1, **how)) == {"limit": [told]}
+    assert "write at most 1737499, or a shorter period" in wrong(window(2**52, timedelta(days=30)))["limit"][0]
+
+
+def test_a_row_begins_its_months_on_the_first_in_the_zone_of_the_site() -> None:
+    with override_settings(TIME_ZONE="Europe/Berlin"):
+        frozen = window(1000, timedelta(days=30), algorithm="fixed_window", aligned_to="month").freeze()
+    assert (frozen.day, frozen.timezone, frozen.text) == (1, "Europe/Berlin", "1000/month")
+    assert "write minute with 1m" in wrong(window(5, "31d", algorithm="fixed_window", aligned_to="month"))["aligned_to"][0]
 
 
 def test_a_limit_of_zero_is_allowed_since_it_refuses_all() -> None:

@@ -165,7 +165,7 @@ BAD = [
     ({"burst": True, "algorithm": "token_bucket"}, "burst True: write a whole number"),
     ({"buckets": 0}, "buckets 0: write 1 to"),
     ({"aligned_to": "day"}, "aligned_to 'day': only fixed_window begins with the clock"),
-    ({"aligned_to": "month", "algorithm": "fixed_window"}, "aligned_to 'month' does not go with a period of 1m: write minute"),
+    ({"aligned_to": "year", "algorithm": "fixed_window"}, "aligned_to 'year' does not go with a period of 1m: write minute"),
     ({"aligned_to": None}, "aligned_to None has the wrong type: write text"),
     ({"mode": "off"}, "mode 'off' is unknown: write 'enforce' or 'shadow'"),
     ({"mode": ["shadow"]}, "mode \\['shadow'\\] is unknown"),

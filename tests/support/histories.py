@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm_choices
+from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.types import Check, What, Window
 from tests.support.oracle import Question
 from tests.support.oracle_algorithms import Limit
@@ -46,6 +47,7 @@ def as_limit(window: Window) -> Limit:
         window.burst or 0,
         window.aligned_to,
         window.timezone,
+        window.day,
     )
 
 
@@ -56,9 +58,10 @@ class _Shape(NamedTuple):
     burst: int | None
     aligned_to: str
     timezone: str
+    day: int
 
     def window(self, limit: int) -> Window:
-        return Window(limit, self.period_ms, self.algorithm, self.buckets, self.burst, self.aligned_to, self.timezone)
+        return Window(limit, self.period_ms, self.algorithm, self.buckets, self.burst, self.aligned_to, self.timezone, self.day)
 
     def edited(self, dice: random.Random) -> "_Shape":
         """With another number of buckets, where it has them; its count stays."""
@@ -69,11 +72,12 @@ def _shape(dice: random.Random, algorithms: list[str]) -> _Shape:
     algorithm = dice.choice(algorithms)
     period_ms, aligned_to = dice.choice([7, 50, 61, 1000, 60_000]), ""
     if algorithm == "fixed_window" and dice.random() < 0.4:
-        aligned_to, period_ms = dice.choice([("minute", 60_000), ("hour", 3_600_000), ("day", 86_400_000), ("week", 604_800_000)])
+        aligned_to, period_ms = dice.choice(list(ALIGNMENTS_MS.items()))
     buckets = dice.choice(BUCKETS) if algorithm == "sliding_window" else None
     burst = dice.choice([None, 1, 3, 30]) if algorithm in ("token_bucket", "leaky_bucket") else None
     timezone = dice.choice(["UTC", "Asia/Kolkata", "America/St_Johns"]) if aligned_to else "UTC"
-    return _Shape(algorithm, period_ms, buckets, burst, aligned_to, timezone)
+    day = dice.choice([1, 15, 29, 31]) if aligned_to == "month" else 1
+    return _Shape(algorithm, period_ms, buckets, burst, aligned_to, timezone, day)
 
 
 def history(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ class Limit:
     burst: int = 0
     aligned_to: str = ""
     timezone: str = "UTC"
+    day: int = 1
 
     @property
     def capacity(self) -> int:
@@ -34,7 +35,7 @@ def first(start: int, stop: int, true_at: Callable[[int], bool]) -> int:
     return stop
 
 
-def label(aligned_to: str, timezone: str, time: int) -> tuple[int, ...]:
+def label(aligned_to: str, timezone: str, day: int, time: int) -> tuple[int, ...]:
     """What a clock on the wall tells of an aligned window."""
     local = datetime.fromtimestamp(time / 1000, ZoneInfo(timezone))
     match aligned_to:
@@ -44,15 +45,19 @@ def label(aligned_to: str, timezone: str, time: int) -> tuple[int, ...]:
             return (*local.timetuple()[:4], local.fold)
         case "day":
             return tuple(local.timetuple()[:3])
+        case "month":
+            months = 12 * local.year + local.month
+            is_last = (local + timedelta(days=1)).month != local.month
+            return (months if local.day >= day or is_last else months - 1,)
         case _:
             return tuple(local.isocalendar()[:2])
 
 
 @lru_cache(100_000)  # each is asked for at every step of its window, and takes a hundred looks at the clock
-def aligned_bounds(aligned_to: str, timezone: str, period: int, time: int) -> tuple[int, int]:
-    here, span = label(aligned_to, timezone, time), period * 3 // 2
-    start = first(time - span, time, lambda t: label(aligned_to, timezone, t) == here)
-    return start, first(time, time + span, lambda t: label(aligned_to, timezone, t) != here)
+def aligned_bounds(aligned_to: str, timezone: str, day: int, period: int, time: int) -> tuple[int, int]:
+    here, span = label(aligned_to, timezone, day, time), period * 3 // 2
+    start = first(time - span, time, lambda t: label(aligned_to, timezone, day, t) == here)
+    return start, first(time, time + span, lambda t: label(aligned_to, timezone, day, t) != here)
 
 
 class Units:
@@ -150,7 +155,7 @@ class Fixed:
     def bounds(self, limit: Limit, time: int) -> tuple[int, int]:
         if not limit.aligned_to:
             return time, time + limit.period
-        return aligned_bounds(limit.aligned_to, limit.timezone, limit.period, time)
+        return aligned_bounds(limit.aligned_to, limit.timezone, limit.day, limit.period, time)
 
     def newest(self, limit: Limit) -> int | None:
         return self.start

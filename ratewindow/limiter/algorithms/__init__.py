@@ -97,6 +97,11 @@ class Algorithm:
     default_burst: Callable[[int], int] | None = None  # of the limit; None: the algorithm has no burst
     most_limit: int | None = None
     alignable: bool = False
+    multiplies: bool = True  # units by the period, so that both together are bounded
+
+    def most_units(self, period_ms: int) -> int:
+        """The most that can be counted exactly."""
+        return MOST_UNIT_MS // period_ms if self.multiplies else MOST_UNIT_MS
 
     def problems(self, window: Measure) -> Iterator[Problem]:
         """What is wrong with a window, each as a sentence that begins with the field and names the value and the remedy."""
@@ -111,12 +116,14 @@ class Algorithm:
                 period=format_duration(period_ms),
                 most=f"{MOST_UNIT_MS // DAY_MS}d",
             )
-        elif limit * period_ms > MOST_UNIT_MS:
+        elif limit > MOST_UNIT_MS and not self.multiplies:
+            yield Problem("limit {limit} is too high to be counted exactly: write at most {most}", limit=limit, most=MOST_UNIT_MS)
+        elif limit > self.most_units(period_ms):
             yield Problem(
                 "limit {limit} is too high to be counted exactly over {period}: write at most {most}, or a shorter period",
                 limit=limit,
                 period=format_duration(period_ms),
-                most=MOST_UNIT_MS // period_ms,
+                most=self.most_units(period_ms),
             )
         elif self.most_limit is not None and limit > self.most_limit:
             yield Problem(

@@ -1,5 +1,6 @@
 """`fixed_window`: one counter for each window, which begins with the first hit or at an edge of the clock."""
 
+from calendar import monthrange
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
@@ -7,14 +8,14 @@ from zoneinfo import ZoneInfo
 from ratewindow.limiter.algorithms import MOST_UNIT_MS, Algorithm, Measure
 from ratewindow.limiter.problem import translatable
 
-ALIGNMENTS_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
+ALIGNMENTS_MS = {"minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000, "month": 2_592_000_000}
 
 
 def edges(window: Measure, now_ms: int) -> int | str:
-    """The edges of the clock around now, from the one before last to the one after next; 0 if not aligned."""
+    """The edges of the clock around now, at least from the one before last to the one after next; 0 if not aligned."""
     if not window.aligned_to:
         return 0
-    around = _edges(window.aligned_to, window.timezone, now_ms - now_ms % ALIGNMENTS_MS["minute"])
+    around = _edges(window.aligned_to, window.timezone, window.day, now_ms - now_ms % ALIGNMENTS_MS["minute"])
     return ",".join(map(str, around))
 
 
@@ -28,7 +29,7 @@ def is_timezone(name: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _edges(aligned_to: str, timezone: str, minute_ms: int) -> tuple[int, ...]:
+def _edges(aligned_to: str, timezone: str, day: int, minute_ms: int) -> tuple[int, ...]:
     zone = ZoneInfo(timezone)
     if aligned_to in ("minute", "hour"):
         # By the distance from UTC: zones differ by quarters of an hour, and an hour may come twice.
@@ -37,11 +38,21 @@ def _edges(aligned_to: str, timezone: str, minute_ms: int) -> tuple[int, ...]:
         start = minute_ms - (minute_ms + round(offset.total_seconds() * 1000)) % size
         return tuple(start + number * size for number in (-1, 0, 1, 2))
     today = datetime.fromtimestamp(minute_ms / 1000, zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    days = 1
-    if aligned_to == "week":
-        today, days = today - timedelta(days=today.weekday()), 7
-    midnights = (today + timedelta(days=days * number) for number in (-1, 0, 1, 2))
+    if aligned_to == "month":
+        # Whether this month has begun today or is still to begin: its edge is among these with two on either side.
+        month = 12 * today.year + today.month - 1
+        midnights = [_in_month(month + number, day) for number in (-2, -1, 0, 1, 2)]
+    else:
+        days, monday = (7, today.weekday()) if aligned_to == "week" else (1, 0)
+        midnights = [today + timedelta(days=days * number - monday) for number in (-1, 0, 1, 2)]
+    # One that comes twice is the first of the two; one that does not come is the moment at which the clock passes it.
     return tuple(round(midnight.replace(tzinfo=zone).astimezone(UTC).timestamp() * 1000) for midnight in midnights)
+
+
+def _in_month(months: int, day: int) -> datetime:
+    """That day of the month of this number since the year 0, or the last day of a month that is shorter."""
+    year, before = divmod(months, 12)
+    return datetime(year, before + 1, min(day, monthrange(year, before + 1)[1]))
 
 
 class FixedWindow:
@@ -117,4 +128,5 @@ FIXED_WINDOW = Algorithm(
     parameter=edges,
     edges=_seconds,
     alignable=True,
+    multiplies=False,
 )

@@ -59,7 +59,11 @@ class TestForm:
             ("5", "-1m", "'-1m' is not a duration: write 10s, 1m, 2h30m"),
             ("5", "60", "'60' has no unit: write 60s for seconds"),
             ("5", "1e12", "'1e12' is not a duration"),
-            ("5", "1 month", "'1 month': 'month' has no fixed length: write 30d."),
+            (
+                "5",
+                "1 month",
+                "'1 month': 'month' has no fixed length: write 30d, or for a limit a fixed window aligned to",
+            ),
             ("0", "9999999w", "is too long to be counted: write at most 52124995d."),
             ("5", "", "Enter a period, such as 1m."),
             ("", "1m", "Enter how many requests are allowed, such as 5."),
