@@ -75,6 +75,7 @@ def _details(rule: RateRule) -> list[str]:
         str(_MISSING.get(rule.on_missing, "")) if not ALWAYS_THERE.issuperset(rule.key.split("+")) else "",
         gettext("capital letters and blanks make no difference") if rule.normalise else "",
         gettext("each request costs %s") % number(rule.cost) if rule.cost != 1 else "",
+        gettext("over the limit requests pass and count on") if rule.soft else "",
         gettext("refused requests also count") if rule.count_refused else "",
         gettext("a refusal locks the client out for %s") % duration(parse_duration(rule.penalty)) if rule.penalty else "",
         str(_UNAVAILABLE.get(rule.on_error, "")),
@@ -85,7 +86,7 @@ def _details(rule: RateRule) -> list[str]:
     return [*filter(None, more)]
 
 
-MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code")}
+MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code"), "soft": _("Soft")}
 
 
 def mode_in_words(rule: RateRule) -> str:

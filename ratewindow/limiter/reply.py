@@ -94,7 +94,7 @@ def decision(checks: Sequence[Check], reply: Reply, what: What = "hit") -> Decis
 
 def _usual(check: Check, windows: tuple[WindowAnswer, ...]) -> RuleDecision:
     """`_part` of a check that enforces and tells no verdict, in few steps, since nearly all are this."""
-    window, remaining, wait_ms, reset_ms, _ = windows[0] if len(windows) == 1 else _deciding(windows)
+    window, remaining, wait_ms, reset_ms, _ = windows[0] if len(windows) == 1 else deciding(windows)
     limit, reset_s, rule, rate = window.limit, reset_ms / 1000, check[0], window.text
     if not wait_ms:
         return RuleDecision(True, limit, remaining, None, reset_s, rule, rate, "", "enforce", False, "", "passed", windows, check)
@@ -109,7 +109,7 @@ def _part(check: Check, answer: Answer, what: What) -> RuleDecision:
     verdict, lock_wait_ms, windows = answer
     if check.enforce and verdict == NO_VERDICT:
         return _usual(check, windows)
-    window, remaining, wait_ms, reset_ms, _ = _deciding(windows)
+    window, remaining, wait_ms, reset_ms, _ = deciding(windows)
     refuses = wait_ms != 0 if verdict == NO_VERDICT else verdict > 0
     forced = refuses and what in ("force", "charge")
     reason = ""
@@ -138,7 +138,7 @@ def _part(check: Check, answer: Answer, what: What) -> RuleDecision:
     )
 
 
-def _deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
+def deciding(answers: tuple[WindowAnswer, ...]) -> WindowAnswer:
     """The one that a decision describes: with the longest wait, else with the least room."""
     deciding = answers[0]
     _, remaining, wait_ms, reset_ms, _ = deciding

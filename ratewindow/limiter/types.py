@@ -204,7 +204,7 @@ class WindowAnswer(NamedTuple):
     """How one window stood after a decision; milliseconds count from the decision."""
 
     window: Window
-    remaining: int
+    remaining: int  # of a soft limit less than 0 beyond it
     wait_ms: int  # 0 = there was room; -1 = there never is, the cost is above the capacity
     reset_ms: int  # when `remaining` next grows, but not before `wait_ms`; 0 = it does not
     charged_at_ms: int = -1  # the server's time under which a charge was counted; -1 = nothing was charged
@@ -212,6 +212,10 @@ class WindowAnswer(NamedTuple):
     @property
     def refuses(self) -> bool:
         return self.wait_ms != 0
+
+    @property
+    def used(self) -> int:
+        return self.window.at_once - self.remaining
 
 
 class TooManyWindows(Problem):
@@ -260,7 +264,7 @@ class Decision:
     rule: str = ""
     window: str = ""
     reason: str = ""  # "", limit, penalty, block, cost, missing, store or function
-    mode: str = "enforce"
+    mode: str = "enforce"  # shadow, or soft: such a rule refuses nobody
     forced: bool = False  # it passed only because it was forced
     id: str = ""  # a short code of a refusal, also in the answer and the log
 
@@ -320,7 +324,7 @@ class Decision:
 class RuleDecision(Decision):
     """The decision of one rule, with what is kept of it to count it in the report, to refund it, and to show it again."""
 
-    outcome: str = "passed"  # would_refuse (in shadow), refused, or other: another rule refused
+    outcome: str = "passed"  # would_refuse (in shadow, or soft), refused, or other: another rule refused
     windows: tuple[WindowAnswer, ...] = ()
     check: Check | None = None
     refunded: int = 0  # units of the charge
@@ -342,6 +346,11 @@ class RuleDecision(Decision):
     def deciding(self) -> "RuleDecision":
         return self
 
+    @property
+    def counts(self) -> bool:
+        """Whether the rule counts a request that it was asked about: it has let it pass or, as a soft one, lets all pass."""
+        return self.outcome == "passed" or (self.outcome == "would_refuse" and self.mode == "soft")
+
     def refunds(self, cost: int, with_others: bool = True) -> list[tuple[Check, list[int]]]:
         """The refunds of `cost` units of this decision's charge, and the times it was counted at, the newest charges first;
         `with_others`, also of what it has `also_charged`. All refunds of one decision together are at most what it charged; a
@@ -350,7 +359,7 @@ class RuleDecision(Decision):
         with RuleDecision._lock:
             for charge in self._charges() if with_others else (self,):
                 check, times = charge.check, [answer.charged_at_ms for answer in charge.windows]
-                charged = charge.outcome == "passed" and not (charge.forced and charge.mode == "shadow")
+                charged = charge.counts and not (charge.forced and charge.mode == "shadow")
                 if check is None or not charged or max(times, default=-1) < 0:
                     continue
                 units = min(cost, check.cost - charge.refunded)

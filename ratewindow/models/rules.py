@@ -30,6 +30,7 @@ from ratewindow.rules.rule import (
     check_hold,
     check_name,
     check_pattern,
+    check_soft,
     parse_count_when,
     parse_methods,
     written,
@@ -123,6 +124,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         except ValidationError as error:
             wrong = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items())
             raise ValueError(f"rule {name!r}: {wrong}") from None
+        check_soft(row.soft, windows)
         for problem in problems(row).values():
             raise problem
         tidy(row)
@@ -257,6 +259,11 @@ class RateRule(models.Model):
 
     on_error = models.CharField(
         _("while Redis is unavailable"), max_length=8, choices=OnError.choices, blank=True, default=OnError.DEFAULT
+    )
+    soft = models.BooleanField(
+        _("soft limit"),
+        default=False,
+        help_text=_("Over the limit requests pass and count on, and code of this site is told. For fixed windows."),
     )
     response_status = models.PositiveSmallIntegerField(
         _("response status"),

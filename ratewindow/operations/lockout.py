@@ -52,7 +52,7 @@ def contains_author(request: HttpRequest, subject: Subject) -> bool:
 
 def _when(rule: Rule, visit: HttpRequest) -> str:
     """When this visit would be refused, ``after 3 requests in 1 minute`` or ``always``; empty if hardly ever."""
-    if rule.count_when is not None and USUAL_STATUSES.isdisjoint(rule.count_when.statuses):
+    if rule.soft or (rule.count_when is not None and USUAL_STATUSES.isdisjoint(rule.count_when.statuses)):
         return ""
     if rule.on_missing != "ip" and rule.recipe.identity(visit) is None:
         return gettext("without %s, which browsers do not send") % rule.key if rule.on_missing == "refuse" else ""

@@ -69,11 +69,11 @@ def due(
     charges: list[RuleDecision] = []
     refunds: Refunds = []
     for part, held, attempt in waiting:
-        count_when = part.made_by.count_when if part.made_by is not None and part.outcome == "passed" else None
+        count_when = part.made_by.count_when if part.made_by is not None and part.counts else None
         counts = count_when is not None and count_when.counts(status, login_failed if attempt is None else attempt.counts)
         if counts and not held:
             charges.append(part)
-        elif held and not counts and not is_left and part.outcome == "passed" and part.check is not None:
+        elif held and not counts and not is_left and part.counts and part.check is not None:
             without_redis.refund_here(part)
             refunds = [*refunds, *part.refunds(part.check.cost, with_others=False)]
     return charges, refunds
@@ -89,7 +89,7 @@ def fail(visit: Visit, attempt: Login) -> Steps[None]:
     visit.deferred = others or None
     for each in ended:
         each.part.by_code = True
-    yield from _charge(visit, [each.part for each in ended if not each.is_held and each.part.outcome == "passed"])
+    yield from _charge(visit, [each.part for each in ended if not each.is_held and each.part.counts])
 
 
 def _charge(visit: Visit, parts: list[RuleDecision]) -> Steps[None]:

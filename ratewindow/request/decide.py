@@ -14,7 +14,7 @@ from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.pipeline import within
 from ratewindow.limiter.reply import Reply, decision as decision_of
 from ratewindow.limiter.types import Decision, RuleDecision, TooManyWindows, What
-from ratewindow.request import without_redis
+from ratewindow.request import soft, without_redis
 from ratewindow.request.prepare import Question
 from ratewindow.rules.rule import Rule
 from ratewindow.store import outage, process_clients, stores
@@ -101,15 +101,21 @@ def _answered(question: Question, what: What, reply: Reply, at_s: float, began_s
 
 def _completed(decision: Decision, question: Question, at_s: float, took_s: float = 0.0) -> Decision:
     """With its times, the rules that made it, and what was settled without the store."""
-    parts = decision.parts
-    for part in parts:
+    for part in decision.parts:
         part.at_s, part.took_s = at_s, took_s
-    _keep_rules(parts, question.rules)
-    return Decision.of([*parts, *question.settled_for(not decision.allowed)]) if question.settled else decision
+    decision = _with_rules(decision, question)
+    settled = question.settled_for(not decision.allowed) if question.settled else ()
+    return Decision.of([*decision.parts, *settled]) if settled else decision
 
 
 def _with_rules(decision: Decision, question: Question) -> Decision:
-    _keep_rules(decision.parts, question.rules)
+    """With the rules that made it; those that are soft by their own limits."""
+    parts = decision.parts
+    _keep_rules(parts, question.rules)
+    for rule in question.rules:
+        if rule.soft:
+            soft.turn_back(parts)
+            return Decision.of(parts)
     return decision
 
 

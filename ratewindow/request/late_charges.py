@@ -105,6 +105,8 @@ def show(parts: Sequence[RuleDecision], decision: Decision) -> None:
         charged = [answer.charged_at_ms for answer in part.windows] or [-1] * len(new.windows)
         part.limit, part.remaining, part.window, part.at_s = new.limit, new.remaining, new.window, new.at_s
         part.reset_after = max(new.reset_after or 0, part.retry_after or 0)
+        if new.mode == "soft" and part.counts:
+            part.outcome, part.reason = new.outcome, new.reason
         part.windows = tuple(answer._replace(charged_at_ms=at_ms) for answer, at_ms in zip(new.windows, charged, strict=True))
 
 

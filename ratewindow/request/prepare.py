@@ -135,8 +135,9 @@ def _was_long(part: RuleDecision) -> bool:
 
 
 def policy(rule: Rule) -> str:
-    """What holds for a rule that cannot be counted as it should: ``allow``, ``refuse`` or ``local``."""
-    return rule.on_error or conf.current().on_error
+    """What holds for a rule that cannot be counted as it should: ``allow``, as for each that refuses nobody, ``refuse`` or
+    ``local``."""
+    return "allow" if rule.soft else rule.on_error or conf.current().on_error
 
 
 def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Sequence[Rule]) -> int:
@@ -161,10 +162,10 @@ def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
     keys = (prefix + names[0] + client,) if len(names) == 1 else tuple([prefix + name + client for name in names])
     who = identity if len(identity) <= MOST_REMEMBERED else kept(identity)
     if rule.is_usual:
-        return Check(rule.name, rule.windows, keys, cost, rule.mode == "enforce", False, 0, "", False, who)
+        return Check(rule.name, rule.asked, keys, cost, rule.mode == "enforce", False, 0, "", False, who)
     lock = prefix + rule.lock_name + client if rule.penalty_ms else ""
     how = (rule.enforces(client), rule.count_refused, rule.penalty_ms, lock, rule.only_looks, who)
-    return Check(rule.name, rule.windows, keys, cost, *how)
+    return Check(rule.name, rule.asked, keys, cost, *how)
 
 
 def _missing(rule: Rule, request: HttpRequest) -> RuleDecision:

@@ -26,7 +26,7 @@ from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
 from ratewindow.rulebook import current, kill_switch
 from ratewindow.rules.matching import TOO_MANY, beyond_bounds
 from ratewindow.rules.regex import check_regex
-from ratewindow.rules.rule import Rule, check_name, parse_count_when, parse_methods
+from ratewindow.rules.rule import Rule, check_name, check_soft, parse_count_when, parse_methods
 from ratewindow.signals import rules_changed
 
 if TYPE_CHECKING:
@@ -227,7 +227,9 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
         on_error=row.on_error,
         response_status=row.response_status,
         message=row.message,
+        soft=row.soft,
     )
+    check_soft(rule.soft, rule.windows)
     if problem := too_much(rule.windows):
         raise Problem("rule {name!r} has {problem}: give it fewer", name=row.name, problem=problem)
     _ = rule.recipe, rule.state_names  # parsed here, so that a bad key is found here

@@ -163,6 +163,7 @@ def rule_of(name: str, rate: str, key: str, methods: frozenset[str], normalise: 
         on_error=options.on_error,
         response_status=options.status,
         message=options.message,
+        soft=options.soft,
     )
 
 

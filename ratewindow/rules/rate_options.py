@@ -17,7 +17,7 @@ from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
 from ratewindow.limiter.durations import UNITS_MS, format_duration, parse_duration
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window, too_much
-from ratewindow.rules.rule import ALWAYS, ON_ERROR, ON_MISSING, check_hold, parse_count_when, written
+from ratewindow.rules.rule import ALWAYS, ON_ERROR, ON_MISSING, check_hold, check_soft, parse_count_when, written
 
 LONGEST_MESSAGE = 300  # characters, as in the admin
 
@@ -36,6 +36,7 @@ class CallOptions(TypedDict, total=False):
     penalty: str | timedelta | None
     status: int
     message: str
+    soft: bool
 
 
 class ViewOptions(CallOptions, total=False):
@@ -62,11 +63,12 @@ class Options:
     penalty: str | None = None
     status: int = 429
     message: str = ""
+    soft: bool = False
 
     @property
     def of_rule(self) -> dict[str, Any]:
         """The others, as fields of a row."""
-        same = ("mode", "on_missing", "on_error", "count_when", "hold", "count_refused", "message")
+        same = ("mode", "on_missing", "on_error", "count_when", "hold", "count_refused", "message", "soft")
         penalty = timedelta(milliseconds=parse_duration(self.penalty)) if self.penalty else None
         return {**{name: getattr(self, name) for name in same}, "response_status": self.status, "penalty": penalty}
 
@@ -148,7 +150,8 @@ def _check(given: Mapping[str, Any]) -> None:
         raise ValueError(f"message {given['message']!r:.80}: write a text of at most {LONGEST_MESSAGE} characters")
     # Before there is a limit, since a function of the site may give the rate of each request.
     alignment_ms = ALIGNMENTS_MS.get(given.get("aligned_to", ""), UNITS_MS["m"])
-    Window(1, alignment_ms, **{name: given[name] for name in OF_LIMITS if name in given})
+    limit = Window(1, alignment_ms, **{name: given[name] for name in OF_LIMITS if name in given})
+    check_soft(given.get("soft", False), [limit])
     condition = given.get("count_when", ALWAYS)
     parse_count_when(condition)
     check_hold(given.get("hold", False), condition)

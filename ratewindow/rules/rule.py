@@ -3,12 +3,14 @@
 import difflib
 import hashlib
 import re
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from urllib.parse import unquote
 
 from ratewindow.identity import Recipe, recipe
+from ratewindow.limiter.algorithms import algorithm
 from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.limiter.types import Window
 from ratewindow.rules.regex import check_regex
@@ -93,6 +95,13 @@ class Rule:
     response_status: int = 429
     message: str = ""  # what a refused client reads; empty: the default sentence
     is_beside: bool = False  # in shadow beside a rate in code of its name, and counting apart from it
+    soft: bool = False  # over its limit requests pass and count on
+
+    def __post_init__(self) -> None:
+        """What goes with a refusal has no meaning for a soft rule, which may have been a hard one before."""
+        if self.soft:
+            object.__setattr__(self, "penalty_ms", 0)
+            object.__setattr__(self, "count_refused", False)
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -102,6 +111,13 @@ class Rule:
     def state_names(self) -> tuple[str, ...]:
         """The part of each window's key between the prefix and the identity."""
         return tuple(state_keys.state_name(self.name, window, self.is_beside) for window in self.windows)
+
+    @cached_property
+    def asked(self) -> tuple[Window, ...]:
+        """The windows that the store is asked about: of a soft rule with the highest limit, so that there is always room."""
+        if not self.soft:
+            return self.windows
+        return tuple([replace(each, limit=algorithm(each.algorithm).most_units(each.period_ms)) for each in self.windows])
 
     @cached_property
     def lock_name(self) -> str:
@@ -136,7 +152,8 @@ class Rule:
     @cached_property
     def decision_keys(self) -> frozenset[tuple[str, str]]:
         """Name and mode in every decision that this rule may make."""
-        modes = (self.mode, "shadow") if self.mode == "enforce" and self.enforce_percent < 100 else (self.mode,)
+        mode = "soft" if self.soft and self.mode == "enforce" else self.mode
+        modes = (mode, "shadow") if self.mode == "enforce" and self.enforce_percent < 100 else (mode,)
         return frozenset((self.name, mode) for mode in modes)
 
     @cached_property
@@ -154,7 +171,8 @@ class Rule:
         rule = self.with_recipe(self.recipe)
         object.__setattr__(rule, "windows", windows)
         object.__setattr__(rule, "limits_from", limits_from)
-        vars(rule).pop("state_names", None)
+        for cached in ("state_names", "asked"):
+            vars(rule).pop(cached, None)
         return rule
 
     def with_identity(self, identity: str) -> "Rule":
@@ -215,6 +233,16 @@ def check_hold(hold: bool, count_when: str) -> None:
     """Raise ValueError if units are held for a response that cannot change what counts."""
     if hold and written(count_when) == ALWAYS:
         raise Problem("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
+
+
+def check_soft(soft: bool, windows: Iterable[Window]) -> None:
+    """Raise ValueError if a soft rule has a limit that is not counted on above it."""
+    for window in windows:
+        if soft and window.algorithm != "fixed_window":
+            raise Problem(
+                "a soft limit is counted by fixed_window, not by {algorithm}: choose that, or let the limit not be soft",
+                algorithm=window.algorithm,
+            )
 
 
 def parse_methods(text: str) -> frozenset[str]:

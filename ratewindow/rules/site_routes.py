@@ -215,7 +215,7 @@ def doubts(rule: Rule) -> Iterator[Doubt]:
 
 
 def _refusing_all(rule: Rule) -> Iterator[Doubt]:
-    for window in rule.windows:
+    for window in () if rule.soft else rule.windows:
         most = algorithm(window.algorithm).reading(window, None, 0).capacity
         values = {
             "cost": rule.cost,

@@ -86,6 +86,10 @@ def test_bursts_and_the_calendar_are_said(window: dict[str, Any], said: str) -> 
         ({"key": "user", "on_missing": "allow"}, "requests without the key pass uncounted"),
         ({"key": "user", "on_missing": "refuse"}, "requests without the key are refused"),
         ({"count_refused": True}, "refused requests also count"),
+        (
+            {"soft": True, "algorithm": "fixed_window"},
+            "over the limit requests pass and count on",
+        ),
         ({"on_error": "refuse"}, "while Redis is unavailable, requests are refused"),
         ({"on_error": "local"}, "while Redis is unavailable, each process counts its share"),
     ],
@@ -127,6 +131,7 @@ class TestNoFieldIsSilent:
         "count_when": {"count_when": "401"},
         "hold": {"hold": True, "count_when": "401"},
         "count_refused": {"count_refused": True},
+        "soft": {"soft": True},
         "penalty": {"penalty": timedelta(minutes=15)},
         "on_error": {"on_error": "local"},
         "response_status": {"response_status": 503},

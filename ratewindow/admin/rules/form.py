@@ -21,6 +21,7 @@ from ratewindow.admin.base import EditForm
 from ratewindow.admin.rights import check_code, may_enforce
 from ratewindow.admin.rules import new_rules
 from ratewindow.admin.wording import clients
+from ratewindow.conf.in_words import translated
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.algorithms import Algorithm, algorithm, algorithm_choices
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
@@ -28,7 +29,7 @@ from ratewindow.models import Mode, RateRule, RuleWindow
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.models.rules import AppliesTo, applies_to_choices
 from ratewindow.rules import limits_from
-from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED
+from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED, check_soft
 from ratewindow.start import presets
 
 OTHER = "other"  # the choice with which the text beside it counts, and the end of that text's name in the form
@@ -221,10 +222,15 @@ class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
     def clean(self) -> None:
         super().clean()
         typed = [form for form in self.forms if form.is_valid() and form not in self.deleted_forms]
-        buckets = sum(form.instance.freeze().buckets or 0 for form in typed if form.instance.period)  # an empty form has none
+        windows = [form.instance.freeze() for form in typed if form.instance.period]  # an empty form has none
+        buckets = sum(window.buckets or 0 for window in windows)
         if buckets > MOST_BUCKETS:
             problem = gettext("The limits of a rule have at most %(most)d buckets together, not %(buckets)d: enter fewer.")
             raise ValidationError(problem % {"most": MOST_BUCKETS, "buckets": buckets})
+        try:
+            check_soft(self.instance.soft, windows)
+        except ValueError as error:
+            raise ValidationError(f"{translated(error)}.") from None
 
 
 class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]

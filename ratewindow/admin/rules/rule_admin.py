@@ -93,7 +93,7 @@ class RateRuleAdmin(RecordedAdmin):
         (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused"]}),
         (
             _("When refused"),
-            {"classes": ["collapse"], "fields": ["enforce_percent", "penalty", "response_status", "message", "on_error"]},
+            {"classes": ["collapse"], "fields": ["soft", "enforce_percent", "penalty", "response_status", "message", "on_error"]},
         ),
     ]
     search_help_text = _("Search in name, description and pattern")

@@ -119,7 +119,7 @@ class Asking:
             rules = self._rules_at(door, request) if by_path is None else by_path
             question = self._question(request, [rule for rule in rules if met.isdisjoint(rule.decision_keys)], door)
             if question.checks or question.settled:
-                met |= {(check.rule, "enforce" if check.enforce else "shadow") for check in question.checks}
+                met |= {key for rule in question.rules for key in rule.decision_keys}
                 met |= {(each.rule, each.mode) for each in question.settled}
                 stages.append(Stage(question, door.block))
         return stages

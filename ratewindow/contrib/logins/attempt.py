@@ -97,7 +97,7 @@ _pending: ContextVar[Sequence[Pending]] = ContextVar("ratewindow_logins", defaul
 
 
 def _used(part: RuleDecision) -> int:
-    is_held = part.check is not None and part.outcome == "passed" and not part.check.only_looks
+    is_held = part.check is not None and part.counts and not part.check.only_looks
     held = part.check.cost if is_held and part.check is not None else 0
     return max((answer.window.limit - answer.remaining - held for answer in part.windows), default=0)
 
