@@ -2,14 +2,17 @@
 --
 -- State    one key for each window of each rule for each identity; its type is the algorithm's. A rule with
 --          a penalty has one key more, a string "<start> <penalty>": when its lock began and how long it was to last,
---          in milliseconds. A shorter penalty of today ends it sooner, a longer one does not prolong it.
+--          in milliseconds. A shorter penalty of today ends it sooner, a longer one does not prolong it. Where the penalty
+--          grows it is "<start> <penalty> <number> <within>": also which lock it was, and how long after its start it
+--          counts. A lock that begins before that, and within the time of today, has the next number; any other has 1.
 -- KEYS     for each rule in ARGV: its lock, if it has a penalty, then its windows. No key twice.
 -- ARGV     what: 'hit' charges what passes, 'peek' answers as a hit would and changes no state, 'look' is the first
 --            half of a hit that asks several servers: it charges nothing, and else leaves the states as a hit does,
 --            'force' charges what there is room for and 'charge' charges all, both whatever stands against it;
 --            'refused' is a hit of a request that another server has refused. With ' now_ms' behind it, it is decided
 --            at that time, not at the server's
---          for each rule: kind, then its cost unless that is 1, then its penalty_ms if it has one
+--          for each rule: kind, then its cost unless that is 1, then its penalty_ms if it has one;
+--          where that grows, "within_ms penalty_ms penalty_ms ...": the lock of number n lasts the n-th, or the last
 --            kind is a sum of 1 (enforces; else in shadow), 2 (counts refused requests), 4 (has a penalty), 8 (its
 --            cost is not 1), and 16 for each of its windows; negative, the rule only looks
 --            for each of its windows: algorithm, limit, period_ms, the algorithm's parameter
@@ -113,6 +116,11 @@ local unpack = table.unpack or unpack -- in Lua 5.4, and in 5.1
 -- A window is a list: its algorithm, the arguments of its functions, and its reading.
 local ROOM, CAPACITY = 7, 8
 
+local function lasts_today(rule, number)
+  local steps = rule.steps
+  return steps and steps[math.min(number, #steps)] or rule.penalty
+end
+
 local function look(rule)
   for i = 1, rule.count do
     local at, key = rule.at + 4 * (i - 1), KEYS[rule.key + i]
@@ -125,16 +133,18 @@ local function look(rule)
       if rule.cost > window[CAPACITY] then rule.impossible = true end
     end
   end
-  if rule.penalty then
-    local start, lasts = string.match(redis.call('GET', rule.lock) or '', '^(%d+) (%d+)$')
+  if rule.lock then
+    local start, lasts, number, within = string.match(redis.call('GET', rule.lock) or '', '^(%d+) (%d+) ?(%d*) ?(%d*)$')
     if start then
-      lasts = math.min(lasts + 0, rule.penalty)
+      number, within = tonumber(number) or 1, tonumber(within) or lasts + 0
+      lasts = math.min(lasts + 0, lasts_today(rule, number))
       if start - now > lasts then
         -- The clock went back: as with windows, such a state belongs to no time near now.
         if not peeks then redis.call('DEL', rule.lock) end
       else
         rule.lock_ends = start + lasts
         rule.locked = now < rule.lock_ends
+        if rule.steps and now - start < math.min(within, rule.within) then rule.number = number + 1 end
       end
     end
   end
@@ -147,7 +157,7 @@ while ARGV[at] do
   if kind < 0 then kind, looks = -kind, true end
   local rule = {
     cost = 1, looks = looks, enforce = kind % 2 == 1, counts_refused = kind % 4 >= 2, count = math.floor(kind / 16),
-    at = 0, key = 0, full = false, impossible = false, open = false,
+    at = 0, key = 0, number = 1, full = false, impossible = false, open = false,
   }
   at = at + 1
   if kind % 16 >= 8 then
@@ -156,7 +166,12 @@ while ARGV[at] do
   end
   if kind % 8 >= 4 then
     key = key + 1
-    rule.penalty, rule.lock = ARGV[at] + 0, KEYS[key]
+    rule.penalty, rule.lock = tonumber(ARGV[at]), KEYS[key]
+    if not rule.penalty then
+      rule.steps = {}
+      for ms in string.gmatch(ARGV[at], '%d+') do rule.steps[#rule.steps + 1] = ms + 0 end
+      rule.within = table.remove(rule.steps, 1)
+    end
     at = at + 1
   end
   rule.at, rule.key = at, key
@@ -187,11 +202,16 @@ for r = 1, #rules do
   local waits = rule.looks and passes and rule.open -- what is charged after the answer, if at all
   local counted = counts and not charged and not waits and cost > 0 and not rule.impossible
   local own_refusal = judged and rule.full and not rule.locked and not rule.impossible and cost > 0
-  if rule.penalty and hits and not forced and own_refusal then
-    rule.lock_ends = now + rule.penalty
-    redis.call('SET', rule.lock, string.format('%.0f %.0f', now, rule.penalty), 'PX', rule.penalty)
+  if rule.lock and hits and not forced and own_refusal then
+    local lasts = lasts_today(rule, rule.number)
+    local lock, kept = string.format('%.0f %.0f', now, lasts), lasts
+    if rule.within then
+      lock, kept = string.format('%s %.0f %.0f', lock, rule.number, rule.within), rule.within
+    end
+    rule.lock_ends = now + lasts
+    redis.call('SET', rule.lock, lock, 'PX', kept)
   end
-  if rule.counts_refused or rule.penalty or forced then
+  if rule.counts_refused or rule.lock or forced then
     local verdict, wait = 0, 0
     if judged then
       verdict = rule.locked and 2 or rule.full and 1 or 0

@@ -16,6 +16,7 @@ from ratewindow.limiter.arguments import (
 )
 from ratewindow.limiter.keys import digest, identity_tag
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.penalties import Growing, Penalty
 from ratewindow.limiter.redis.store import AnyClient, store_name, store_of
 from ratewindow.limiter.reply import BELIEVED_MS, Refusals, Reply, decision
 from ratewindow.limiter.types import Check, Decision, Flag, Refunds, What, Window, check_number
@@ -90,14 +91,14 @@ class Limiter(OnStore):
         cost: int = 1,
         *,
         force: bool = False,
-        penalty_ms: int = 0,
+        penalty_ms: Penalty = 0,
         count_refused: bool = False,
     ) -> Decision:
         """Admit and charge `cost` units if every window has room for them; else charge nothing.
 
         Cost 0 only looks, and a cost above the limit never passes. `force` admits whatever stands against it, and
         charges: a bucket what is left in it, the others all. With a penalty a refusal locks the identity out for
-        so long, and with `count_refused` refused units are counted too, up to what is full.
+        so long, or as `penalties.parse_penalty` says, and with `count_refused` refused units are counted too, up to what is full.
         """
         checks = self._checks(identity, windows, cost, penalty_ms, count_refused)
         if force:
@@ -108,7 +109,7 @@ class Limiter(OnStore):
             return known
         return self._learn(checks, self._called().run(checks, "hit", now_ms), asked_ms)
 
-    def peek(self, identity: Identity, windows: Windows, cost: int = 1, *, penalty_ms: int = 0) -> Decision:
+    def peek(self, identity: Identity, windows: Windows, cost: int = 1, *, penalty_ms: Penalty = 0) -> Decision:
         """What `hit` would answer, without charging or locking."""
         return self._decide(self._checks(identity, windows, cost, penalty_ms), "peek")
 
@@ -136,7 +137,7 @@ class Limiter(OnStore):
         cost: int = 1,
         *,
         force: bool = False,
-        penalty_ms: int = 0,
+        penalty_ms: Penalty = 0,
         count_refused: bool = False,
     ) -> Decision:
         """`hit` on an asynchronous store."""
@@ -152,7 +153,7 @@ class Limiter(OnStore):
             reply = await reply
         return self._learn(checks, reply, asked_ms)
 
-    async def apeek(self, identity: Identity, windows: Windows, cost: int = 1, *, penalty_ms: int = 0) -> Decision:
+    async def apeek(self, identity: Identity, windows: Windows, cost: int = 1, *, penalty_ms: Penalty = 0) -> Decision:
         """`peek` on an asynchronous store."""
         return await self._adecide(self._checks(identity, windows, cost, penalty_ms), "peek")
 
@@ -195,7 +196,9 @@ class Limiter(OnStore):
             self._refusals.learn(checks, reply, asked_ms)
         return answer
 
-    def _checks(self, identity: Any, windows: Any, cost: int, penalty_ms: int = 0, count_refused: bool = False) -> list[Check]:
+    def _checks(
+        self, identity: Any, windows: Any, cost: int, penalty_ms: Penalty = 0, count_refused: bool = False
+    ) -> list[Check]:
         if not windows:
             raise ValueError("no windows: give at least one, such as Window(10, period_ms=1000)")
         try:
@@ -209,7 +212,8 @@ class Limiter(OnStore):
             if usual == (identity, windows):
                 raise
             return self._checks(*usual, cost, penalty_ms, count_refused)
-        lock = self._lock_key(windows, who) if check_cost(penalty_ms, name="penalty_ms") else ""
+        is_locking = isinstance(penalty_ms, Growing) or check_cost(penalty_ms, name="penalty_ms")
+        lock = self._lock_key(windows, who) if is_locking else ""
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
         if len(keys) == 1:
             return [check]

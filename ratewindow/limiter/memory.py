@@ -9,6 +9,7 @@ from typing import Any
 from ratewindow.limiter.algorithms import Reading, algorithm
 from ratewindow.limiter.arguments import whole_ms_of
 from ratewindow.limiter.forks import renew_lock_after_fork
+from ratewindow.limiter.penalties import as_growing
 from ratewindow.limiter.reply import NO_VERDICT, Answer, Reply, tells_verdict
 from ratewindow.limiter.types import Check, Flag, Refunds, What, Window, WindowAnswer
 
@@ -80,7 +81,7 @@ class MemoryStore:
 class _Rule:
     """One rule of a request while it is decided."""
 
-    __slots__ = ("check", "full", "impossible", "lock_ends", "locked", "now", "readings", "states")
+    __slots__ = ("check", "full", "impossible", "lock_ends", "locked", "now", "number", "readings", "states")
 
     def __init__(self, check: Check, states: "_States | _Unchanged", now: int) -> None:
         self.check, self.states, self.now = check, states, now
@@ -88,6 +89,7 @@ class _Rule:
         self.full = self.impossible = False
         self.lock_ends: int | None = None
         self.locked = False
+        self.number = 1  # of the next lock-out, where the penalty grows
 
     @property
     def open(self) -> bool:
@@ -107,13 +109,16 @@ class _Rule:
             self._read_lock()
 
     def _read_lock(self) -> None:
-        start, lasts = self.states.get(self.check.lock) or (self.now, 0)
-        lasts = min(lasts, self.check.penalty_ms)
+        start, lasts, number, within = self.states.get(self.check.lock) or (self.now, 0, 1, 0)
+        penalty = as_growing(self.check.penalty_ms)
+        lasts = min(lasts, penalty.lasts_ms(number))
         if start - self.now > lasts:
             self.states.put(self.check.lock, None)
         elif lasts:
             self.lock_ends = start + lasts
             self.locked = self.now < self.lock_ends
+            if self.now - start < min(within, penalty.within_ms):
+                self.number = number + 1
 
     def settle(self, what: What, passes: bool) -> Answer:
         """Charge, count or lock as ``lua/decide.lua`` states for `what`, and answer what is left. `passes` says that no rule
@@ -129,8 +134,10 @@ class _Rule:
         waits = check.only_looks and passes and is_open  # what is charged after the answer, if at all
         counted = counts_refused and not charged and not waits and cost > 0 and not self.impossible
         if check.penalty_ms and hits and not forced and judged and self._refuses_by_itself():
-            self.lock_ends = self.now + check.penalty_ms
-            self.states.put(check.lock, (self.now, check.penalty_ms))
+            penalty = as_growing(check.penalty_ms)
+            lasts = penalty.lasts_ms(self.number)
+            self.lock_ends = self.now + lasts
+            self.states.put(check.lock, (self.now, lasts, self.number, max(lasts, penalty.within_ms)))
         verdict, lock_wait = NO_VERDICT, 0
         if tells_verdict(check, what):
             verdict = 0

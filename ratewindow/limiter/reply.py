@@ -41,7 +41,7 @@ _window_answer = partial(tuple.__new__, WindowAnswer)
 
 def tells_verdict(check: Check, what: What) -> bool:
     """Whether the reply has two numbers for the check itself, before those of its windows."""
-    return check.counts_refused or check.penalty_ms > 0 or what in ("force", "charge")
+    return check.counts_refused or check.penalty_ms != 0 or what in ("force", "charge")
 
 
 def length(checks: Sequence[Check], what: What) -> int:

@@ -23,6 +23,7 @@ from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS, is_timezon
 from ratewindow.limiter.durations import format_duration
 from ratewindow.limiter.forks import renew_lock_after_fork
 from ratewindow.limiter.keys import LAYOUT, digest
+from ratewindow.limiter.penalties import Penalty
 from ratewindow.limiter.problem import Problem
 
 MOST_WINDOWS = 20  # of one rule
@@ -184,7 +185,7 @@ class Check(NamedTuple):
     cost: int = 1
     enforce: bool = True
     counts_refused: bool = False
-    penalty_ms: int = 0
+    penalty_ms: Penalty = 0
     lock: str = ""
     only_looks: bool = False
     identity: str = ""  # whose requests these are, for the caller's own counts: the limiter reads only `keys`

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from ratewindow.limiter import Limiter, Window
+from ratewindow.limiter.penalties import Growing
 from tests.support.clock import START_MS
 from tests.support.held_stores import KINDS, Held, held
 
@@ -52,3 +53,12 @@ def test_a_lock_is_prolonged_by_no_edit_and_ended_by_a_shorter_penalty(held_stor
     assert not limiter.peek("user:42", window, penalty_ms=edited_ms)
     held_store.move(START_MS + ends_ms)
     assert limiter.peek("user:42", window, penalty_ms=edited_ms)
+
+
+@pytest.mark.parametrize(("later_ms", "lasts_s"), [(59_999, 5), (60_000, 1), (60_001, 1)])
+def test_a_lock_is_followed_by_a_longer_one_until_its_time_is_over(held_store: Held, later_ms: int, lasts_s: int) -> None:
+    limiter, window, penalty = Limiter(held_store.store, believed_ms=0), Window(1, 10), Growing((1000, 5000), 60_000)
+    told = [limiter.hit("user:42", window, penalty_ms=penalty).retry_after for _ in range(2)]
+    held_store.move(START_MS + later_ms)
+    told += [limiter.hit("user:42", window, penalty_ms=penalty).retry_after for _ in range(2)]
+    assert told == [None, 1, None, lasts_s]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
+from ratewindow.limiter.penalties import Growing, Penalty
 from ratewindow.limiter.types import Check, What, Window
 from tests.support.oracle import Question
 from tests.support.oracle_algorithms import Limit
@@ -14,6 +15,10 @@ START_MS = 1_732_094_855_123
 ALGORITHMS = [name for name, _ in algorithm_choices()]
 LIMITS = [0, 1, 2, 5, 20, 200]
 BUCKETS = [60, 1, 3, 10, 200]
+PENALTIES: list[Penalty] = [
+    *[10, 500, 30_000],
+    *[Growing((10, 500, 30_000), 60_000), Growing((1, 700), 700), Growing((10, 10, 9000), 86_400_000)],
+]
 
 
 class Step(NamedTuple):
@@ -30,7 +35,8 @@ class Step(NamedTuple):
                 check.cost,
                 check.enforce,
                 check.counts_refused,
-                check.penalty_ms,
+                (check.penalty_ms,) if isinstance(check.penalty_ms, int) else check.penalty_ms.steps_ms,
+                0 if isinstance(check.penalty_ms, int) else check.penalty_ms.within_ms,
                 check.lock,
                 check.only_looks,
             )
@@ -93,7 +99,7 @@ def history(
     dice = random.Random(seed)
     rules = [[_shape(dice, algorithms) for _ in range(dice.choice([1, 1, 2, 3]))] for _ in range(dice.choice([1, 1, 2, 3]))]
     modes = [dice.random() < 0.7 for _ in rules]
-    penalties = [0 if plain or dice.random() < 0.7 else dice.choice([10, 500, 30_000]) for _ in rules]
+    penalties = [0 if plain or dice.random() < 0.7 else dice.choice(PENALTIES) for _ in rules]
     counting = [not plain and dice.random() < 0.3 for _ in rules]
     looking = [not plain and dice.random() < 0.2 for _ in rules]
     limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
@@ -105,7 +111,7 @@ def history(
         if dice.random() < 0.05:
             limits = [[dice.choice(LIMITS) for _ in each] for each in rules]
             rules = [[shape.edited(dice) for shape in each] for each in rules]
-            penalties = [penalty and dice.choice([10, 500, 30_000]) for penalty in penalties]
+            penalties = [penalty and dice.choice(PENALTIES) for penalty in penalties]
         checks = []
         for number, shapes in enumerate(rules):
             client = "{" + (f"{seed}" if seed % 2 else f"{seed}:{number}") + "}"

@@ -20,15 +20,24 @@ class Question:
     cost: int
     enforce: bool = True
     counts_refused: bool = False
-    penalty: int = 0
+    penalties: tuple[int, ...] = (0,)  # how long each lock lasts, the last one repeated
+    within: int = 0  # after its begin, how long a lock has a next one
     lock: str = ""
     only_looks: bool = False
 
 
 @dataclass
+class Lock:
+    began: int
+    lasts: int  # as its penalty was then
+    number: int  # of those that follow each other
+    kept: int  # since it began, as long as a next one may follow, or it lasts
+
+
+@dataclass
 class Oracle:
     states: dict[str, "Units | Fixed | Estimate | Level"] = field(default_factory=dict)
-    locks: dict[str, tuple[int, int]] = field(default_factory=dict)  # when each began, and how long it was to last
+    locks: dict[str, "Lock"] = field(default_factory=dict)
 
     def run(self, questions: list[Question], what: str, now: int) -> list[int]:
         """The reply that ``lua/decide.lua`` states."""
@@ -60,11 +69,11 @@ class Oracle:
     def forget_what_is_over(self, limits: dict[str, Limit], now: int) -> list[str]:
         """The keys of states in which nothing counts any more, and of locks that have ended."""
         over = [key for key, state in self.states.items() if state.empty(limits[key], self._effective(key, limits[key], now))]
-        ended = [lock for lock, (began, penalty) in self.locks.items() if began + penalty <= now]
+        ended = [key for key, lock in self.locks.items() if lock.began + lock.kept <= now]
         for key in over:
             del self.states[key]
-        for lock in ended:
-            del self.locks[lock]
+        for key in ended:
+            del self.locks[key]
         return [*over, *ended]
 
     def _plan(self, question: Question, what: str, passes: bool, now: int) -> Callable[[], list[int]]:
@@ -77,13 +86,15 @@ class Oracle:
         waits = question.only_looks and passes and not (full or locked)
         counted = hits and question.counts_refused and not charged and not waits and question.cost > 0 and not impossible
         owns = judged and full and not locked and not impossible and question.cost > 0
-        locks = bool(question.penalty and hits and not forced and owns)
+        locks = bool(question.lock and hits and not forced and owns)
 
         def act() -> list[int]:
             if locks:
-                self.locks[question.lock] = now, question.penalty
+                number = self._next_number(question, now)
+                lasts = self._penalty(question, number)
+                self.locks[question.lock] = Lock(now, lasts, number, question.within or lasts)
             reply: list[int] = []
-            if question.counts_refused or question.penalty or forced:
+            if question.counts_refused or question.lock or forced:
                 ends = self._lock_ends(question)
                 wait = max(0, ends - now) if ends is not None else 0
                 reply += [2 if locked else 1 if full else 0, wait] if judged else [0, 0]
@@ -116,7 +127,7 @@ class Oracle:
             if self._effective(key, limit, now) - now > limit.period:
                 del self.states[key]
         ends = self._lock_ends(question)
-        if ends is not None and ends - now > 2 * min(question.penalty, self.locks[question.lock][1]):
+        if ends is not None and ends - now > 2 * (ends - self.locks[question.lock].began):
             del self.locks[question.lock]
 
     def _locked(self, question: Question, now: int) -> bool:
@@ -125,10 +136,20 @@ class Oracle:
 
     def _lock_ends(self, question: Question) -> int | None:
         """A shorter penalty of today ends a lock sooner, a longer one does not prolong it."""
-        if not question.penalty or question.lock not in self.locks:
+        if question.lock not in self.locks:
             return None
-        began, penalty = self.locks[question.lock]
-        return began + min(penalty, question.penalty)
+        lock = self.locks[question.lock]
+        return lock.began + min(lock.lasts, self._penalty(question, lock.number))
+
+    def _penalty(self, question: Question, number: int) -> int:
+        return [*question.penalties, *question.penalties[-1:] * number][number - 1]
+
+    def _next_number(self, question: Question, now: int) -> int:
+        """One more than the lock before, while that is kept and by today's list, too, is not too long ago."""
+        before = self.locks.get(question.lock)
+        if before is None or not question.within or now - before.began >= min(before.kept, question.within):
+            return 1
+        return before.number + 1
 
     def _full(self, question: Question, now: int) -> bool:
         return any(

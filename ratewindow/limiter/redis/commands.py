@@ -152,7 +152,7 @@ def _head(check: Check) -> Words:
     if check.cost != 1:
         head.append(check.cost)
     if check.penalty_ms:
-        head.append(check.penalty_ms)
+        head.append(check.penalty_ms if isinstance(check.penalty_ms, int) else check.penalty_ms.argument)
     return head
 
 

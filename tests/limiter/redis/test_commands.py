@@ -2,6 +2,7 @@
 
 import pytest
 
+from ratewindow.limiter.penalties import Growing
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.redis.commands import decide_call, packed, packed_decide
 from ratewindow.limiter.types import Check, What, Window
@@ -18,6 +19,7 @@ CHECKS = {
     "one window": [Check("a", ONE, keys("x", ONE))],
     "several windows": [Check("a", SEVERAL, keys("x", SEVERAL))],
     "a lock": [Check("a", SEVERAL, keys("x", SEVERAL), penalty_ms=1000, lock="rwl:lockhere:{x}")],
+    "a lock that grows": [Check("a", ONE, keys("x", ONE), penalty_ms=Growing((5, 10), 99), lock="rwl:lockhere:{x}")],
     "another cost": [Check("a", ONE, keys("x", ONE), 7)],
     "several rules": [
         Check("a", SEVERAL, keys("x", SEVERAL)),

@@ -1,0 +1,85 @@
+"""Penalties as people type them, ``15m`` or ``1m; 5m; 1h within 1d``, and as the limiter reads them."""
+
+from datetime import timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from ratewindow.limiter.algorithms import DAY_MS, MOST_UNIT_MS
+from ratewindow.limiter.durations import format_duration, parse_duration
+from ratewindow.limiter.problem import Problem
+
+MOST_STEPS = 10
+
+
+class Growing(NamedTuple):
+    """A penalty that grows: the n-th lock-out lasts the n-th of `steps_ms`, and each further one the last.
+
+    A lock-out is the next one if it begins less than `within_ms` after the one before it has begun; else it is the first.
+    """
+
+    steps_ms: tuple[int, ...]
+    within_ms: int
+
+    def lasts_ms(self, number: int) -> int:
+        return self.steps_ms[min(number, len(self.steps_ms)) - 1]
+
+    @property
+    def argument(self) -> str:
+        """As ``lua/decide.lua`` reads it."""
+        return " ".join(map(str, (self.within_ms, *self.steps_ms)))
+
+
+Penalty = int | Growing  # milliseconds, 0 for none
+
+
+def as_growing(penalty: Penalty) -> Growing:
+    """One duration as a list of it alone, which never grows."""
+    return Growing((penalty,), 0) if isinstance(penalty, int) else penalty
+
+
+def parse_penalty(text: str | timedelta) -> Penalty:
+    """``"15m"`` or a timedelta in milliseconds, ``"1m; 5m; 1h within 1d"`` as `Growing`; without ``within`` that is a day.
+
+    Raises ValueError, naming the text and the remedy, for a list that is too long, gets shorter, or lasts longer than the
+    time within which it grows.
+    """
+    if not isinstance(text, str):
+        return countable_ms(text)
+    listed, grows, within = text.lower().partition("within")
+    steps = [each.strip() for each in listed.split(";")]
+    if len(steps) > MOST_STEPS:
+        raise Problem(
+            "{text!r} has {count} durations, of at most {most}: leave some out", text=text[:64], count=len(steps), most=MOST_STEPS
+        )
+    steps_ms = tuple(map(countable_ms, steps))
+    for before_ms, after_ms in pairwise(steps_ms):
+        if after_ms < before_ms:
+            raise Problem(
+                "{text!r} gets shorter after {longer}: write the shorter ones first", text=text, longer=format_duration(before_ms)
+            )
+    within_ms = countable_ms(within.strip()) if grows else DAY_MS
+    if within_ms < steps_ms[-1] and (grows or steps[1:]):
+        raise Problem(
+            "{text!r} grows within {within}, and lasts up to {longest}: write at its end, for example, within {longest}",
+            text=text,
+            within=format_duration(within_ms),
+            longest=format_duration(steps_ms[-1]),
+        )
+    return Growing(steps_ms, within_ms) if steps[1:] else steps_ms[0]
+
+
+def format_penalty(penalty: Penalty) -> str:
+    """The one text of it, which `parse_penalty` reads back."""
+    if isinstance(penalty, int):
+        return format_duration(penalty)
+    return f"{'; '.join(map(format_duration, penalty.steps_ms))} within {format_duration(penalty.within_ms)}"
+
+
+def countable_ms(text: str | timedelta) -> int:
+    """The milliseconds of a duration that the limiter can count. Raises ValueError."""
+    milliseconds = parse_duration(text)
+    if milliseconds > MOST_UNIT_MS:  # a column holds at most twice as much
+        raise Problem(
+            "{text} is too long to be counted: write at most {most}", text=str(text)[:64], most=f"{MOST_UNIT_MS // DAY_MS}d"
+        )
+    return milliseconds
