@@ -15,7 +15,7 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window, too_much
 from ratewindow.rules.code_rates import rate_text
 from ratewindow.rules.rate_options import said
-from ratewindow.rules.rule import Rule
+from ratewindow.rules.rule import Rule, check_soft
 
 Function = TypeVar("Function", bound=Callable[[Any], Any])
 
@@ -66,6 +66,7 @@ def _with(returned: Any, rule: Rule, function: SiteFunction) -> Rule:
         return rule
     try:
         windows = _windows(tuple(returned) if isinstance(returned, list) else returned, rule.windows)
+        check_soft(rule.soft, windows)
     except (TypeError, ValueError) as error:
         function.fail(error, [rule.name])
         return rule

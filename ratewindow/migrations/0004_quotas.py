@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ratewindow', '0002_used'),
+        ('ratewindow', '0003_limits_from'),
     ]
 
     operations = [
