@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ratewindow.exceptions import RateLimited
     from ratewindow.identity.custom_keys import ratekey
     from ratewindow.limiter.types import Decision
+    from ratewindow.operations.usage import ausage, usage
     from ratewindow.overrides.conditions import condition
     from ratewindow.request.visit import RequestDecision
     from ratewindow.rules.limits_from import limits
@@ -23,6 +24,7 @@ __all__ = [
     "apeek",
     "arefund",
     "areset",
+    "ausage",
     "condition",
     "hit",
     "limit",
@@ -32,17 +34,20 @@ __all__ = [
     "ratelimit",
     "refund",
     "reset",
+    "usage",
 ]
 
 _HOMES = {
     "Decision": "limiter.types",
     "RateLimited": "exceptions",
     "RequestDecision": "request.visit",
+    "ausage": "operations.usage",
     "condition": "overrides.conditions",
     "limit": "decorators",
     "limits": "rules.limits_from",
     "ratekey": "identity.custom_keys",
     "ratelimit": "decorators",
+    "usage": "operations.usage",
 }
 
 if not TYPE_CHECKING:  # which would believe that there is any name at all

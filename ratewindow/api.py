@@ -12,25 +12,22 @@ import asyncio
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, TypeGuard, Unpack, cast
-
-from django.http import HttpRequest
+from typing import Unpack, cast
 
 from ratewindow import conf
 from ratewindow.counting.counters import counters
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import original, parse_identity
 from ratewindow.identity.custom_keys import Key
-from ratewindow.limiter.arguments import check_cost, payable
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Decision
-from ratewindow.overrides.lookup import Overrides, Ruling
 from ratewindow.request import decide, late_charges, refusal, visit
 from ratewindow.request.decide import Steps, arun, run
-from ratewindow.request.prepare import Question, Who, adapted, ask, ask_about, judge, load
+from ratewindow.request.prepare import Who
+from ratewindow.request.questions import checks_of, counted, is_request, loaded, matched, question_of
 from ratewindow.rulebook import current
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules import code_rates, limits_from
+from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import GivenRate, Rate
 from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
@@ -56,8 +53,8 @@ def hit(
     decorator, of that name. ValueError names a bad rate, key or option.
     """
     book, rules = _find(rule, who, code_rates.of_call(rule, rate, key, options))
-    decision = _keep(who, decide.decide(_question(book, rules, who, cost, force), "force" if force else "hit"))
-    if not decision.allowed and _is_request(who):
+    decision = _keep(who, decide.decide(question_of(book, rules, who, cost, force), "force" if force else "hit"))
+    if not decision.allowed and is_request(who):
         refusal.announce(original(who), decision)
     return _admitted(decision, raise_exception)
 
@@ -113,8 +110,8 @@ async def ahit(
 ) -> Decision:
     """`hit`, awaited."""
     book, rules = await _afind(rule, who, code_rates.of_call(rule, rate, key, options))
-    decision = _keep(who, await decide.adecide(_question(book, rules, who, cost, force), "force" if force else "hit"))
-    if not decision.allowed and _is_request(who):
+    decision = _keep(who, await decide.adecide(question_of(book, rules, who, cost, force), "force" if force else "hit"))
+    if not decision.allowed and is_request(who):
         await refusal.aannounce(original(who), decision)
     return _admitted(decision, raise_exception)
 
@@ -154,14 +151,14 @@ async def aacquire(
 
 def _peek(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[Decision]:
     book, rules = yield _find, _afind, name, who, given
-    return _of_the_rule((yield decide.decide, decide.adecide, _question(book, rules, who, cost), "peek"))
+    return _of_the_rule((yield decide.decide, decide.adecide, question_of(book, rules, who, cost), "peek"))
 
 
 def _refund(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[None]:
     book, rules = yield _find, _afind, name, who, given
-    checks = _counted(book, rules, who, cost).checks
+    checks = counted(book, rules, who, cost).checks
     if checks:
-        yield from late_charges.refund([(check, [None] * len(check.windows)) for check in checks], _matched(who))
+        yield from late_charges.refund([(check, [None] * len(check.windows)) for check in checks], matched(who))
 
 
 def _reset(name: str, who: Who, given: GivenRate | None) -> Steps[None]:
@@ -175,11 +172,11 @@ def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, given: Gi
     deadline_s = time.monotonic() + parse_duration(timeout) / 1000
     while True:
         book, rules = yield _find, _afind, name, who, given
-        decision: Decision = yield decide.decide, decide.adecide, _question(book, rules, who, cost), "hit"
+        decision: Decision = yield decide.decide, decide.adecide, question_of(book, rules, who, cost), "hit"
         wait_s = decision.retry_after
         if decision.allowed or wait_s is None or time.monotonic() + wait_s > deadline_s:
             decision = _keep(who, decision)
-            if not decision.allowed and _is_request(who):
+            if not decision.allowed and is_request(who):
                 yield refusal.announce, refusal.aannounce, original(who), decision
             return decision
         yield time.sleep, asyncio.sleep, wait_s
@@ -205,57 +202,8 @@ def _find(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Seque
 async def _afind(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:
     """`_find`, once what the request's identity is made of has been fetched from the database."""
     book = await current.arulebook()
-    rules = _rules(book, name, None if book.alone else code_rates.rule(name) if given is None else await given.arule(name, who))
-    if not _is_request(who):
-        return book, [await _afinal(rule, cast("str | tuple[str, ...]", who)) for rule in rules]
-    await load(rules, who)
-    if book.overrides is not None:
-        await book.overrides.load(who, rules)
-    return book, rules
-
-
-async def _afinal(rule: Rule, who: str | tuple[str, ...]) -> Rule:
-    """The rule with the limits that the site's function gives this identity, which no request would remember."""
-    if not rule.limits_from:
-        return rule
-    taken = await limits_from.ataken(rule, who, parse_identity(who, rule.recipe.normaliser))
-    return taken.with_windows(taken.windows)
-
-
-def _question(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int, force: bool = False) -> Question:
-    check_cost(cost)  # also while no rule has that name
-    if book.overrides is not None and conf.current().enabled:
-        rules, settled = judge(_rulings(book.overrides, who, rules), rules, who, force)
-        if settled:
-            return Question([], settled, ())
-    question = _ask(who, rules, cost).after(_matched(who))
-    return question._replace(checks=[payable(check) for check in question.checks]) if force else question
-
-
-def _counted(book: Rulebook, rules: Sequence[Rule], who: Who, cost: int) -> Question:
-    """Where the rules count this client, even one that is blocked or exempt now: perhaps by another rate."""
-    if book.overrides is not None:
-        rules = adapted(_rulings(book.overrides, who, rules), rules)
-    return _ask(who, rules, cost)
-
-
-def _rulings(overrides: Overrides, who: Who, rules: Sequence[Rule]) -> list[Ruling]:
-    if _is_request(who):
-        return overrides.of_request(who, rules)
-    identity = cast("str | tuple[str, ...]", who)
-    parse_identity(identity)  # raises what is wrong with it
-    return overrides.of_identity(identity)
-
-
-def _ask(who: Who, rules: Sequence[Rule], cost: int) -> Question:
-    if _is_request(who):
-        return ask(who, rules, cost, conf.current())
-    return ask_about(cast("str | tuple[str, ...]", who), rules, cost)
-
-
-def _is_request(who: Any) -> TypeGuard[HttpRequest]:
-    """Also the one that Django REST framework wraps around Django's, with the user that it has authenticated."""
-    return isinstance(who, HttpRequest) or isinstance(getattr(who, "_request", None), HttpRequest)
+    code = None if book.alone else code_rates.rule(name) if given is None else await given.arule(name, who)
+    return book, await loaded(book, _rules(book, name, code), who)
 
 
 def _rules(book: Rulebook, name: str, code: Rule | None) -> Sequence[Rule]:
@@ -272,14 +220,9 @@ def _rules(book: Rulebook, name: str, code: Rule | None) -> Sequence[Rule]:
     return [rule if rule.count_when is None else rule.unconditional for rule in rules]
 
 
-def _matched(who: Who) -> Decision:
-    """The decision on what this request has matched already."""
-    return visit.of(original(who)).decision if _is_request(who) else visit.NOTHING_MATCHED
-
-
 def _keep(who: Who, decision: Decision) -> Decision:
     """Hand the decision to the guard around the request, which writes its headers and counts it; without one, count it here."""
-    if _is_request(who):
+    if is_request(who):
         known = visit.of(request := original(who))
         if known.is_open:
             known.replace(decision)
@@ -309,5 +252,5 @@ def _states(book: Rulebook, rules: Sequence[Rule], who: Who) -> list[str]:
     out."""
     rows = book.by_name
     own = [rule.with_windows(rows[rule.name].windows) for rule in rules if rule.name in rows]
-    checks = [*_ask(who, own, 0).checks, *_ask(who, rules, 0).checks, *_counted(book, rules, who, 0).checks]
+    checks = [*checks_of(who, own, 0).checks, *checks_of(who, rules, 0).checks, *counted(book, rules, who, 0).checks]
     return list(dict.fromkeys(key for check in checks for key in (*check.keys, *filter(None, [check.lock]))))

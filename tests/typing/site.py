@@ -31,6 +31,7 @@ from ratewindow import (
     apeek,
     arefund,
     areset,
+    ausage,
     condition,
     hit,
     limit,
@@ -40,6 +41,7 @@ from ratewindow import (
     ratelimit,
     refund,
     reset,
+    usage,
 )
 from ratewindow.asgi import lifespan
 from ratewindow.contrib.logins import LoginGate, forgive, step, suspicious_login
@@ -86,6 +88,10 @@ async def by_tenant(request: HttpRequest) -> list[Window]:
 @condition("approved author")
 def approved(request: HttpRequest) -> bool:
     return request.user.is_authenticated
+
+
+async def left_of(request: HttpRequest) -> list[int | None]:
+    return [each.remaining for each in (*usage("user:42"), *await ausage(request))]
 
 
 class LimitedRequest(HttpRequest):
