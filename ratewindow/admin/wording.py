@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy as _, pgettext, pgett
 from ratewindow import rooms
 from ratewindow.conf.in_words import duration, listed, number, one_of, translated
 from ratewindow.limiter.algorithms import algorithm
-from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.penalties import as_growing, parse_penalty
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule, RuleWindow
 from ratewindow.rules.code_rates import CodeRate
@@ -72,18 +72,30 @@ def _details(rule: RateRule) -> list[str]:
     more = [
         _counts(rule.count_when),
         gettext("charged first and refunded after") if rule.hold else "",
+        gettext("a success deletes what was counted") if rule.forgive else "",
         str(_MISSING.get(rule.on_missing, "")) if not ALWAYS_THERE.issuperset(rule.key.split("+")) else "",
         gettext("capital letters and blanks make no difference") if rule.normalise else "",
         gettext("each request costs %s") % number(rule.cost) if rule.cost != 1 else "",
         gettext("over the limit requests pass and count on") if rule.soft else "",
         gettext("refused requests also count") if rule.count_refused else "",
-        gettext("a refusal locks the client out for %s") % duration(parse_duration(rule.penalty)) if rule.penalty else "",
+        _penalty(rule.penalty) if rule.penalty else "",
         str(_UNAVAILABLE.get(rule.on_error, "")),
         gettext("refused with status %d") % rule.response_status if rule.response_status != 429 else "",
         gettext("refused clients read “%s”") % rule.message.rstrip(".。") if rule.message else "",
         gettext("enforced for %d %% of clients") % rule.enforce_percent if _is_partial(rule) else "",
     ]
     return [*filter(None, more)]
+
+
+def _penalty(text: str) -> str:
+    """``a refusal locks the client out for 15 minutes``; each duration of one that grows."""
+    try:
+        penalty = as_growing(parse_penalty(text))
+    except ValueError as error:  # written by raw SQL
+        return gettext("an invalid penalty (%s)") % translated(error)
+    times = pgettext("between lock-outs, each longer", ", then ").join(map(duration, penalty.steps_ms))
+    within = gettext(" (if each begins within %s of the one before)") % duration(penalty.within_ms) if penalty.within_ms else ""
+    return gettext("a refusal locks the client out for %s") % times + within
 
 
 MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code"), "soft": _("Soft")}

@@ -212,8 +212,9 @@ class Limiter(OnStore):
             if usual == (identity, windows):
                 raise
             return self._checks(*usual, cost, penalty_ms, count_refused)
-        is_locking = isinstance(penalty_ms, Growing) or check_cost(penalty_ms, name="penalty_ms")
-        lock = self._lock_key(windows, who) if is_locking else ""
+        lock = (
+            self._lock_key(windows, who) if isinstance(penalty_ms, Growing) or check_cost(penalty_ms, name="penalty_ms") else ""
+        )
         check = Check("limiter", tuple(windows), keys, check_cost(cost), True, count_refused, penalty_ms, lock)
         if len(keys) == 1:
             return [check]

@@ -117,8 +117,7 @@ class _Rule:
         elif lasts:
             self.lock_ends = start + lasts
             self.locked = self.now < self.lock_ends
-            if self.now - start < min(within, penalty.within_ms):
-                self.number = number + 1
+            self.number = number + 1 if self.now - start < min(within, penalty.within_ms) else 1
 
     def settle(self, what: What, passes: bool) -> Answer:
         """Charge, count or lock as ``lua/decide.lua`` states for `what`, and answer what is left. `passes` says that no rule

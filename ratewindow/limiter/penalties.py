@@ -1,7 +1,6 @@
 """Penalties as people type them, ``15m`` or ``1m; 5m; 1h within 1d``, and as the limiter reads them."""
 
 from datetime import timedelta
-from itertools import pairwise
 from typing import NamedTuple
 
 from ratewindow.limiter.algorithms import DAY_MS, MOST_UNIT_MS
@@ -23,11 +22,6 @@ class Growing(NamedTuple):
     def lasts_ms(self, number: int) -> int:
         return self.steps_ms[min(number, len(self.steps_ms)) - 1]
 
-    @property
-    def argument(self) -> str:
-        """As ``lua/decide.lua`` reads it."""
-        return " ".join(map(str, (self.within_ms, *self.steps_ms)))
-
 
 Penalty = int | Growing  # milliseconds, 0 for none
 
@@ -43,8 +37,7 @@ def parse_penalty(text: str | timedelta) -> Penalty:
     Raises ValueError, naming the text and the remedy, for a list that is too long, gets shorter, or lasts longer than the
     time within which it grows.
     """
-    if not isinstance(text, str):
-        return countable_ms(text)
+    text = text if isinstance(text, str) else format_duration(parse_duration(text))
     listed, grows, within = text.lower().partition("within")
     steps = [each.strip() for each in listed.split(";")]
     if len(steps) > MOST_STEPS:
@@ -52,11 +45,8 @@ def parse_penalty(text: str | timedelta) -> Penalty:
             "{text!r} has {count} durations, of at most {most}: leave some out", text=text[:64], count=len(steps), most=MOST_STEPS
         )
     steps_ms = tuple(map(countable_ms, steps))
-    for before_ms, after_ms in pairwise(steps_ms):
-        if after_ms < before_ms:
-            raise Problem(
-                "{text!r} gets shorter after {longer}: write the shorter ones first", text=text, longer=format_duration(before_ms)
-            )
+    if list(steps_ms) != sorted(steps_ms):
+        raise Problem("{text!r} gets shorter: write the shorter durations first", text=text)
     within_ms = countable_ms(within.strip()) if grows else DAY_MS
     if within_ms < steps_ms[-1] and (grows or steps[1:]):
         raise Problem(
@@ -68,17 +58,16 @@ def parse_penalty(text: str | timedelta) -> Penalty:
     return Growing(steps_ms, within_ms) if steps[1:] else steps_ms[0]
 
 
-def format_penalty(penalty: Penalty) -> str:
-    """The one text of it, which `parse_penalty` reads back."""
-    if isinstance(penalty, int):
-        return format_duration(penalty)
-    return f"{'; '.join(map(format_duration, penalty.steps_ms))} within {format_duration(penalty.within_ms)}"
+def in_one_form(text: str | timedelta) -> str:
+    """The text that is stored: ``1m; 5m within 1d`` for `` 60s;5M``. Raises ValueError."""
+    penalty = as_growing(parse_penalty(text))
+    listed = "; ".join(map(format_duration, penalty.steps_ms))
+    return f"{listed} within {format_duration(penalty.within_ms)}" if penalty.within_ms else listed
 
 
 def countable_ms(text: str | timedelta) -> int:
     """The milliseconds of a duration that the limiter can count. Raises ValueError."""
-    milliseconds = parse_duration(text)
-    if milliseconds > MOST_UNIT_MS:  # a column holds at most twice as much
+    if (milliseconds := parse_duration(text)) > MOST_UNIT_MS:  # a column holds at most twice as much
         raise Problem(
             "{text} is too long to be counted: write at most {most}", text=str(text)[:64], most=f"{MOST_UNIT_MS // DAY_MS}d"
         )

@@ -1,8 +1,10 @@
-"""Model fields: a user, a duration typed as ``2h30m``, a time with a zone also without ``USE_TZ``, an override's identity."""
+"""Model fields: a user, a duration typed as ``2h30m``, a penalty, a time with a zone also without ``USE_TZ``, an override's
+identity."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.apps import apps
@@ -14,8 +16,8 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
-from ratewindow.limiter.algorithms import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.durations import EXAMPLES, format_duration, parse_duration
+from ratewindow.limiter.penalties import countable_ms, in_one_form
 from ratewindow.overrides.subjects import parse_subject, stored
 
 
@@ -38,16 +40,17 @@ def dependency_on_users() -> list[Any]:
 
 def to_timedelta(value: Any) -> timedelta | None:
     """A timedelta from text or a timedelta. Raises ValidationError."""
+    return cast("timedelta | None", _read(value, lambda given: timedelta(milliseconds=countable_ms(given))))
+
+
+def _read(value: Any, parse: Callable[[Any], Any]) -> Any:
+    """What is parsed, or None of nothing. Raises ValidationError."""
     if value is None or value == "":
         return None
     try:
-        milliseconds = parse_duration(value)
+        return parse(value)
     except ValueError as error:
         raise ValidationError(_("%(error)s."), code="invalid", params={"error": translated(error)}) from None
-    if milliseconds > MOST_UNIT_MS:  # a column holds at most twice as much
-        params = {"value": str(value)[:64], "most": f"{MOST_UNIT_MS // DAY_MS}d"}
-        raise ValidationError(_("%(value)s is too long to be counted: write at most %(most)s."), code="invalid", params=params)
-    return timedelta(milliseconds=milliseconds)
 
 
 def to_text(value: Any) -> str:
@@ -121,13 +124,24 @@ class MomentField(models.DateTimeField):  # type: ignore[type-arg]
         return value if value is None or settings.USE_TZ else timezone.make_naive(time_zone.aware(value))
 
 
-class SubjectField(models.CharField):  # type: ignore[type-arg]
-    """Text of a `Subject`, saved and looked up in its canonical form, with a secret only as a hash."""
+class _CanonicalField(models.CharField):  # type: ignore[type-arg]
+    """Text that is saved in one form, which a row has from then on."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
         value = self.get_prep_value(super().pre_save(model_instance, add))
         setattr(model_instance, self.attname, value)
         return value
+
+
+class PenaltyField(_CanonicalField):
+    """Text of a penalty, ``15m`` or ``1m; 5m; 1h within 1d``; a timedelta is taken, too. None where there is none."""
+
+    def to_python(self, value: Any) -> Any:
+        return _read(value, in_one_form)
+
+
+class SubjectField(_CanonicalField):
+    """Text of a `Subject`, saved and looked up in its canonical form, with a secret only as a hash."""
 
     def get_prep_value(self, value: Any) -> Any:
         text = super().get_prep_value(value)

@@ -20,7 +20,7 @@ from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.limiter.arguments import MOST_COST
 from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
-from ratewindow.models.fields import MomentField, PeriodField, to_text
+from ratewindow.models.fields import MomentField, PenaltyField, PeriodField, to_text
 from ratewindow.rules import limits_from, rate_options
 from ratewindow.rules.regex import check_bounds
 from ratewindow.rules.rule import (
@@ -151,10 +151,11 @@ def problems(row: Any) -> dict[str, ValueError]:
         "count_when": lambda: parse_count_when(row.count_when),
         "hold": lambda: check_hold(row.hold, row.count_when),
         "limits_from": lambda: limits_from.registered.named(row.limits_from) if row.limits_from else None,
+        "forgive": lambda: check_hold(row.forgive, row.count_when),
     }
     found: dict[str, ValueError] = {}
     for field, check in checks.items():
-        if getattr(row, field) is None or (field == "hold" and (row.count_when is None or "count_when" in found)):
+        if getattr(row, field) is None or (field in ("hold", "forgive") and (row.count_when is None or "count_when" in found)):
             continue  # reported by the field, or before
         try:
             check()
@@ -245,16 +246,28 @@ class RateRule(models.Model):
             "exact when many requests arrive at the same moment; otherwise those may all pass."
         ),
     )
+    forgive = models.BooleanField(
+        _("forgive after success"),
+        default=False,
+        help_text=_(
+            "A login that succeeds, or another success that does not count, deletes what was counted for this client. "
+            "Only for rules that count per name: whoever has an account could delete the counts of an address."
+        ),
+    )
     count_refused = models.BooleanField(
         _("count refused requests too"),
         default=False,
         help_text=_("A client that keeps trying stays refused, until it has sent nothing for a whole period."),
     )
-    penalty = PeriodField(
+    penalty = PenaltyField(
         _("penalty"),
+        max_length=255,
         null=True,
         blank=True,
-        help_text=_("How long a client that has exceeded the limit is refused, for example 15m. Leave empty for no penalty."),
+        help_text=_(
+            "How long a client that has exceeded the limit is refused, for example 15m, or longer each time: 1m; 5m; 1h within "
+            "1d. Leave empty for no penalty."
+        ),
     )
 
     on_error = models.CharField(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from ratewindow.conf.in_words import duration
 from ratewindow.identity.request_attributes import sent_to
+from ratewindow.limiter.penalties import as_growing
 from ratewindow.overrides.lookup import ALLOW, BLOCK, Overrides, Ruling
 from ratewindow.overrides.subjects import Subject
 from ratewindow.rulebook import current
@@ -61,7 +62,7 @@ def _when(rule: Rule, visit: HttpRequest) -> str:
         if not requests:
             return gettext("always")
         few = FEW_UNITS if window.period_ms < LATER_MS else FEW_UNITS_LATER
-        if requests < few and max(window.period_ms, rule.penalty_ms) >= LONG_MS:
+        if requests < few and max(window.period_ms, *as_growing(rule.penalty_ms).steps_ms) >= LONG_MS:
             values = {"count": requests, "period": duration(window.period_ms)}
             return ngettext("after %(count)d request in %(period)s", "after %(count)d requests in %(period)s", requests) % values
     return ""

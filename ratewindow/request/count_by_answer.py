@@ -1,7 +1,7 @@
 """Rules that count by the answer: what was only checked before the view is charged after it if `count_when` says so, and
-what was held before the view is refunded if not.
+what was held before the view is refunded if not. With `forgive` a success also deletes what was counted before.
 
-A login has failed during a request if Django's signal says so: with the request, or without one in its context.
+A login has failed or succeeded during a request if Django's signal says so: with the request, or without one in its context.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
 
-from django.contrib.auth.signals import user_login_failed
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404
 from django.http.multipartparser import MultiPartParserError
@@ -18,7 +18,7 @@ from ratewindow.exceptions import RateLimited
 from ratewindow.limiter.types import Decision, Flag, Refunds, RuleDecision
 from ratewindow.request import without_redis
 from ratewindow.request.decide import Steps
-from ratewindow.request.late_charges import charge, show
+from ratewindow.request.late_charges import charge, forgive, show
 from ratewindow.request.visit import Visit
 
 _in_context: ContextVar[Visit | None] = ContextVar("ratewindow_waiting", default=None)
@@ -28,6 +28,7 @@ class Login(Protocol):
     """One login during a request, of which there may be several: rules about logins count each by its own end."""
 
     counts: bool  # as a failed one
+    user: Any  # who has logged in, else None
 
     def flag(self) -> Flag | None:
         """The key to set if it has not failed: in one call with its refund."""
@@ -111,7 +112,19 @@ def count(visit: Visit, status: int | None, is_left: bool = False) -> Steps[None
     attempt, flag = next(((each, flag) for each in attempts if (flag := each.flag())), (None, None))
     if (refunds or flag) and (yield from visit.refund_uncounted(refunds, flag)) and attempt is not None:
         attempt.flagged()
+    if forgiven := [each.part for each in those if _forgives(each, visit, status)]:
+        yield from forgive(forgiven, visit.decision)
     visit.review()
+
+
+def _forgives(waiting: Waiting, visit: Visit, status: int | None) -> bool:
+    """Whether the request is a success that the rule has let pass. That no login has failed is none: none may have been tried."""
+    rule, attempt = waiting.part.made_by, waiting.attempt
+    if not rule.forgive or waiting.part.outcome != "passed" or status is None:
+        return False
+    if rule.count_when.login_failed:
+        return visit.logged_in and not visit.login_failed if attempt is None else attempt.user is not None
+    return status < 400 and not rule.count_when.counts(status, False)
 
 
 def count_error(visit: Visit, error: BaseException) -> Steps[None]:
@@ -128,18 +141,20 @@ def status_of(error: BaseException) -> int | None:
     return next((status for kinds, status in _STATUSES.items() if isinstance(error, kinds)), other)
 
 
-def _login_failed(sender: Any, request: Any = None, **_: Any) -> None:
+def _login_ended(sender: Any, signal: Any, request: Any = None, **_: Any) -> None:
     """The request may be the one that REST framework wraps around Django's, or another than that of our guard."""
+    ended = "login_failed" if signal is user_login_failed else "logged_in"
     if (visit := _in_context.get()) is not None:
-        visit.login_failed = True
+        setattr(visit, ended, True)
     if request is not None:
         request = getattr(request, "_request", request)
         with suppress(AttributeError):  # some senders give what is not a request
             if not hasattr(request, "_ratewindow"):
                 request._ratewindow = Visit()  # for a guard that the request is still to meet
-            request._ratewindow.login_failed = True
+            setattr(request._ratewindow, ended, True)
 
 
 def connect() -> None:
-    """Listen for logins that fail; called once, when Django starts."""
-    user_login_failed.connect(_login_failed, dispatch_uid="ratewindow.request.count_by_answer")
+    """Listen for logins that fail or succeed; called once, when Django starts."""
+    for signal in (user_login_failed, user_logged_in):
+        signal.connect(_login_ended, dispatch_uid="ratewindow.request.count_by_answer")

@@ -8,7 +8,8 @@ of what did not count is then kept until it is back; one that a view asks for is
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -46,13 +47,25 @@ def refund(refunds: Refunds, matched: Decision, forget: bool = True, flag: Flag 
     """Refund units, and forget the refusals that this process knows unless `forget` is false; with `flag`, also set that key.
     Nothing is refunded where the request, whose decision so far is `matched`, has waited for Redis without an answer. Returns
     why nothing was refunded, or an empty text, and how long the request has waited for that."""
+    return (yield from _call(methodcaller("refund", refunds, flag=flag), matched, "a refund could not be made", forget))
+
+
+def forgive(parts: Sequence[RuleDecision], matched: Decision) -> Steps[None]:
+    """Delete what the rules of these decisions have counted for the client, and its lock-outs. While Redis is unavailable they
+    stay."""
+    keys = [key for part in parts if part.check is not None for key in (*part.check.keys, part.check.lock) if key]
+    yield from _call(methodcaller("reset", keys), matched, "counts could not be deleted")
+
+
+def _call(call: Callable[[Any], Any], matched: Decision, failed: str, forget: bool = True) -> Steps[tuple[str, float]]:
+    """What `refund` says, for any call of the store."""
     began_s = time.monotonic()
     if cause := waited(matched) or (outage.breaker.cause if outage.breaker.open else ""):
         return cause, 0.0
     try:
-        yield _refund, _arefund, refunds, flag
+        yield _on_store, _on_astore, call
     except (RedisError, OSError) as error:
-        logger.warning("ratewindow: a refund could not be made: %s", error)
+        logger.warning("ratewindow: %s: %s", failed, error)
         outage.report(error)
         return f"store:{faults.of(error).name}", time.monotonic() - began_s
     if forget:
@@ -60,12 +73,12 @@ def refund(refunds: Refunds, matched: Decision, forget: bool = True, flag: Flag 
     return "", 0.0
 
 
-def _refund(refunds: Refunds, flag: Flag | None) -> None:
-    stores.store().refund(refunds, flag=flag)
+def _on_store(call: Callable[[Any], Any]) -> None:
+    call(stores.store())
 
 
-async def _arefund(refunds: Refunds, flag: Flag | None) -> None:
-    await stores.answered((await stores.astore()).refund(refunds, flag=flag))
+async def _on_astore(call: Callable[[Any], Any]) -> None:
+    await stores.answered(call(await stores.astore()))
 
 
 _missed: deque[Any] = deque(maxlen=MOST_MISSED)

@@ -35,6 +35,7 @@ class Visit:
     is_over = False
     deferred: Any = None  # the rules that count by the answer
     login_failed = False
+    logged_in = False
     throttles: Any = None  # those of REST framework that decided together
 
     def add(self, decision: Decision) -> None:

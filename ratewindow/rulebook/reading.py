@@ -19,7 +19,7 @@ from django.db.models import Prefetch
 from ratewindow import background
 from ratewindow.conf.in_words import translated
 from ratewindow.limiter.arguments import check_cost
-from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.penalties import parse_penalty
 from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.limiter.types import Window, too_much
 from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow
@@ -220,9 +220,10 @@ def freeze(row: RateRule, windows: tuple[Window, ...] | None = None) -> Rule:
         cost=check_cost(row.cost),
         count_when=parse_count_when(row.count_when),
         hold=row.hold,
+        forgive=row.forgive,
         count_refused=row.count_refused,
-        penalty_ms=parse_duration(row.penalty) if row.penalty else 0,
         limits_from=row.limits_from,
+        penalty_ms=parse_penalty(row.penalty) if row.penalty else 0,
         enforce_percent=row.enforce_percent,
         on_error=row.on_error,
         response_status=row.response_status,

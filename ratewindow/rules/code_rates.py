@@ -17,7 +17,7 @@ from django.http import HttpRequest
 
 from ratewindow.conf import site_functions
 from ratewindow.identity import Recipe, canonical, custom_keys, recipe, recipe_of
-from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.penalties import parse_penalty
 from ratewindow.limiter.problem import translatable
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_call
@@ -158,8 +158,9 @@ def rule_of(name: str, rate: str, key: str, methods: frozenset[str], normalise: 
         methods=methods,
         count_when=parse_count_when(options.count_when),
         hold=options.hold,
+        forgive=options.forgive,
         count_refused=options.count_refused,
-        penalty_ms=parse_duration(options.penalty) if options.penalty else 0,
+        penalty_ms=parse_penalty(options.penalty) if options.penalty else 0,
         on_error=options.on_error,
         response_status=options.status,
         message=options.message,

@@ -12,9 +12,9 @@ from typing import Any, TypedDict
 
 from django.conf import settings
 
-from ratewindow.limiter.algorithms import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.algorithms.fixed_window import ALIGNMENTS_MS
-from ratewindow.limiter.durations import UNITS_MS, format_duration, parse_duration
+from ratewindow.limiter.durations import UNITS_MS
+from ratewindow.limiter.penalties import in_one_form
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window, too_much
 from ratewindow.rules.rule import ALWAYS, ON_ERROR, ON_MISSING, check_hold, check_soft, parse_count_when, written
@@ -44,6 +44,7 @@ class ViewOptions(CallOptions, total=False):
 
     count_when: str
     hold: bool
+    forgive: bool
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Options:
     on_error: str = ""
     count_when: str = ALWAYS
     hold: bool = False
+    forgive: bool = False
     count_refused: bool = False
     penalty: str | None = None
     status: int = 429
@@ -68,9 +70,8 @@ class Options:
     @property
     def of_rule(self) -> dict[str, Any]:
         """The others, as fields of a row."""
-        same = ("mode", "on_missing", "on_error", "count_when", "hold", "count_refused", "message", "soft")
-        penalty = timedelta(milliseconds=parse_duration(self.penalty)) if self.penalty else None
-        return {**{name: getattr(self, name) for name in same}, "response_status": self.status, "penalty": penalty}
+        same = ("mode", "on_missing", "on_error", "count_when", "hold", "forgive", "count_refused", "penalty", "message", "soft")
+        return {**{name: getattr(self, name) for name in same}, "response_status": self.status}
 
     @cached_property
     def given(self) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def parse_options(
 def parse_call(given: Mapping[str, Any], usual: Options, rate: Any) -> Options:
     """The options that a call gives, the others as `usual` where its rate can have them; a call is charged at once, and never
     waits for an answer."""
-    usual = replace(usual, count_when=ALWAYS, hold=False)
+    usual = replace(usual, count_when=ALWAYS, hold=False, forgive=False)
     if "algorithm" in given:  # which may have none of the others
         usual = replace(usual, burst=None, buckets=None, aligned_to="")
     options = parse_options(given, "hit()", CallOptions, usual)
@@ -154,7 +155,7 @@ def _check(given: Mapping[str, Any]) -> None:
     check_soft(given.get("soft", False), [limit])
     condition = given.get("count_when", ALWAYS)
     parse_count_when(condition)
-    check_hold(given.get("hold", False), condition)
+    check_hold(given.get("hold", False) or given.get("forgive", False), condition)
 
 
 def check_types(given: Mapping[str, Any], usual: Any) -> None:
@@ -173,12 +174,9 @@ def _penalty(penalty: Any) -> str | None:
     if penalty is None:
         return None
     try:
-        penalty_ms = parse_duration(penalty)
+        return in_one_form(penalty)
     except ValueError as error:
         raise ValueError(f"penalty: {error}") from None
-    if penalty_ms > MOST_UNIT_MS:
-        raise ValueError(f"penalty {penalty} is too long to be counted: write at most {MOST_UNIT_MS // DAY_MS}d")
-    return format_duration(penalty_ms)
 
 
 _TYPES = {str: "text", bool: "True or False", int: "a whole number"}  # a bool is an int, too

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from ratewindow.identity import Recipe, recipe
 from ratewindow.limiter.algorithms import algorithm
+from ratewindow.limiter.penalties import Penalty
 from ratewindow.limiter.problem import Problem, translatable
 from ratewindow.limiter.types import Window
 from ratewindow.rules.regex import check_regex
@@ -87,8 +88,9 @@ class Rule:
     cost: int = 1
     count_when: CountWhen | None = None  # None: every request counts
     hold: bool = False  # charge before the view, and refund if the response does not count
+    forgive: bool = False  # delete what was counted for a client once it succeeds
     count_refused: bool = False
-    penalty_ms: int = 0
+    penalty_ms: Penalty = 0
     limits_from: str = ""  # the name of a function of the site's, which gives each client its limits instead of `windows`
     enforce_percent: int = 100  # the percentage of clients, always the same ones; for the others it is in shadow
     on_error: str = ""  # allow, refuse, local; empty: the setting ON_ERROR
@@ -159,7 +161,7 @@ class Rule:
     @cached_property
     def unconditional(self) -> "Rule":
         """This rule without `count_when`: a call from code, such as `hit`, always counts."""
-        return replace(self, count_when=None, hold=False)
+        return replace(self, count_when=None, hold=False, forgive=False)
 
     @cached_property
     def beside(self) -> "Rule":
@@ -229,10 +231,12 @@ def check_pattern(applies_to: str, pattern: str) -> None:
                 )
 
 
-def check_hold(hold: bool, count_when: str) -> None:
-    """Raise ValueError if units are held for a response that cannot change what counts."""
-    if hold and written(count_when) == ALWAYS:
-        raise Problem("every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold")
+def check_hold(waits: bool, count_when: str) -> None:
+    """Raise ValueError if units are held, or to be forgiven, by a response that cannot change what counts."""
+    if waits and written(count_when) == ALWAYS:
+        raise Problem(
+            "every request counts, so nothing is refunded or forgiven: write what counts, such as login_failed, or leave it off"
+        )
 
 
 def check_soft(soft: bool, windows: Iterable[Window]) -> None:

@@ -168,7 +168,7 @@ def test_a_view_charges_and_refunds_what_is_held_only_by_name() -> None:
 
 
 def test_a_rule_that_always_counts_cannot_hold() -> None:
-    with pytest.raises(ValueError, match="every request counts, so nothing is refunded: write what counts"):
+    with pytest.raises(ValueError, match="every request counts, so nothing is refunded or forgiven: write what counts"):
         RateRule.objects.define("login", "5/h", hold=True)
 
 

@@ -173,7 +173,7 @@ BAD = [
     ({"on_error": "open"}, "on_error 'open' is unknown: write '' or 'allow' or 'refuse' or 'local'"),
     ({"count_when": "sometimes"}, "'sometimes' is not a status: write always, login_failed, or statuses such as 401,403,5xx"),
     ({"count_when": 401}, "count_when 401 has the wrong type: write text"),
-    ({"hold": True}, "every request counts, so nothing is refunded: write what counts"),
+    ({"hold": True}, "every request counts, so nothing is refunded or forgiven: write what counts"),
     ({"hold": 1}, "hold 1 has the wrong type: write True or False"),
     ({"count_refused": "yes"}, "count_refused 'yes' has the wrong type: write True or False"),
     ({"penalty": 900}, "penalty: 900 has no unit: write text such as"),

@@ -119,7 +119,8 @@ class RuleForm(EditForm):
             ),
             "penalty": _(
                 "How long a client that has exceeded the limit is refused, such as 15m, 1h or 1d, even if it would be "
-                "within the limit again. Leave empty for no penalty."
+                "within the limit again. Longer each time as a list, 1m; 5m; 1h within 1d: each that begins within a day of "
+                "the one before lasts the next duration. Leave empty for no penalty."
             ),
             "count_when": _("The limit is checked before the view, and what depends on the answer is counted after it."),
         }
@@ -144,6 +145,7 @@ class RuleForm(EditForm):
         fields["key"].widget.widgets[0].choices = _keys()
         _fill_choices(fields["limits_from"], sorted(limits_from.registered), self.instance.limits_from)
         holding = " ".join(name for name, target in rooms.targets().items() if target.holds)
+        fields["forgive"].widget.attrs["data-rw-used"] = f"count_when!={ALWAYS}"
         fields["hold"].widget.attrs["data-rw-used"] = f"count_when!={ALWAYS};applies_to!={holding}"
         if self.instance._state.adding:
             fields["applies_to"].initial = ""

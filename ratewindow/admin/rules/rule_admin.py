@@ -90,7 +90,7 @@ class RateRuleAdmin(RecordedAdmin):
         (None, {"fields": ["name", "description"]}),
         (_("What"), {"fields": ["applies_to", "pattern", "methods"]}),
         (_("Who"), {"fields": ["key", "on_missing", "normalise", "limits_from"]}),
-        (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "count_refused"]}),
+        (COUNTING, {"classes": ["collapse"], "fields": ["cost", "count_when", "hold", "forgive", "count_refused"]}),
         (
             _("When refused"),
             {"classes": ["collapse"], "fields": ["soft", "enforce_percent", "penalty", "response_status", "message", "on_error"]},

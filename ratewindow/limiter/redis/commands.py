@@ -151,8 +151,8 @@ def _head(check: Check) -> Words:
     head: Words = [-kind if check.only_looks else kind]
     if check.cost != 1:
         head.append(check.cost)
-    if check.penalty_ms:
-        head.append(check.penalty_ms if isinstance(check.penalty_ms, int) else check.penalty_ms.argument)
+    if penalty := check.penalty_ms:
+        head.append(penalty if isinstance(penalty, int) else " ".join(map(str, (penalty.within_ms, *penalty.steps_ms))))
     return head
 
 

@@ -26,7 +26,9 @@ def listing() -> str:
 def _row(rule: RateRule) -> tuple[str, ...]:
     limits = "; ".join(map(_limit, rule.windows.all()))
     if limits and written(rule.count_when) != ALWAYS:
-        limits += f" when {rule.count_when}{', charged first' if rule.hold else ''}"
+        limits += (
+            f" when {rule.count_when}{', charged first' if rule.hold else ''}{', forgiven by success' if rule.forgive else ''}"
+        )
     place = f"{rule.applies_to} {rule.pattern}".strip()
     return rule.name, _mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
 

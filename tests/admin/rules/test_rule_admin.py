@@ -195,7 +195,7 @@ class TestAnswersAndCounting:
             (
                 "hold",
                 "on",
-                "every request counts, so nothing is refunded: write what counts, such as login_failed, or do not hold.",
+                "every request counts, so nothing is refunded or forgiven: write what counts, such as",
             ),
             (
                 "count_when",

@@ -1,0 +1,47 @@
+"""The penalty of a rule as text, which may be a list; and rules that forgive a success."""
+
+from datetime import timedelta
+from typing import Any
+
+import ratewindow.models.fields
+from django.db import migrations, models
+
+
+MS = timedelta(milliseconds=1)
+MOST_MS = 2**52
+
+
+def to_text(apps: Any, schema_editor: Any) -> None:
+    """Only raw SQL can have written what is no whole number of milliseconds, or too long to be counted."""
+    rules = apps.get_model("ratewindow", "RateRule").objects.using(schema_editor.connection.alias)
+    for rule in rules.filter(penalty__gte=MS):
+        rules.filter(pk=rule.pk).update(penalty_text=min(rule.penalty // MS, MOST_MS) * MS)
+
+
+def to_first_duration(apps: Any, schema_editor: Any) -> None:
+    rules = apps.get_model("ratewindow", "RateRule").objects.using(schema_editor.connection.alias)
+    for rule in rules.exclude(penalty_text=None):
+        rules.filter(pk=rule.pk).update(penalty=rule.penalty_text.partition(";")[0])
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('ratewindow', '0002_used'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='raterule',
+            name='forgive',
+            field=models.BooleanField(default=False, help_text='A login that succeeds, or another success that does not count, deletes what was counted for this client. Only for rules that count per name: whoever has an account could delete the counts of an address.', verbose_name='forgive after success'),
+        ),
+        migrations.AddField(
+            model_name='raterule',
+            name='penalty_text',
+            field=ratewindow.models.fields.PenaltyField(blank=True, help_text='How long a client that has exceeded the limit is refused, for example 15m, or longer each time: 1m; 5m; 1h within 1d. Leave empty for no penalty.', max_length=255, null=True, verbose_name='penalty'),
+        ),
+        migrations.RunPython(to_text, to_first_duration),
+        migrations.RemoveField(model_name='raterule', name='penalty'),
+        migrations.RenameField(model_name='raterule', old_name='penalty_text', new_name='penalty'),
+    ]
