@@ -1,4 +1,4 @@
-"""The penalty of a rule as text, which may be a list; and rules that forgive a success."""
+"""Limits from code, months and soft limits; rules that forgive a success, and penalties as text, which may be a list."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,6 +31,21 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='raterule',
+            name='limits_from',
+            field=models.CharField(blank=True, help_text="A function of this site's code that says how much each client may do, such as by plan. The limits below hold where it says nothing.", max_length=64, verbose_name='take limits from'),
+        ),
+        migrations.AddField(
+            model_name='raterule',
+            name='soft',
+            field=models.BooleanField(default=False, help_text='Over the limit requests pass and count on, and code of this site is told. For fixed windows.', verbose_name='soft limit'),
+        ),
+        migrations.AlterField(
+            model_name='rulewindow',
+            name='aligned_to',
+            field=models.CharField(blank=True, choices=[('minute', 'Minute'), ('hour', 'Hour'), ('day', 'Day'), ('week', 'Week'), ('month', 'Month')], help_text='Fixed windows only: begin with the clock instead of with the first request. A month is that of the calendar; its period is 30d.', max_length=8, verbose_name='aligned to'),
+        ),
         migrations.AddField(
             model_name='raterule',
             name='forgive',
