@@ -1,4 +1,4 @@
-"""Limits in functions of a site's own move over, as docs/migration.md says: each request is answered as before."""
+"""Limits in functions of a site's own move over, as docs/migration/django_ratelimit.md says, and answer as before."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""django-ratelimit's own tests of its decorator, with only the import changed: those that fail are named on docs/migration.md.
+"""django-ratelimit's own tests of its decorator, with only the import changed; docs/migration tells of those that fail.
 
 They are read from the package that is installed, and each of them begins with fresh counts, as a site's tests do.
 """
@@ -85,5 +85,5 @@ def test_what_fails_of_it_is_named_with_its_reason(tmp_path: Path) -> None:
     of_core = set(re.findall(r"def (test_is_ratelimited\w*)", source))  # of a function that still comes from there
     assert set(failed) - of_core == DIFFERENT
     of_decorator = count - sum(f"{name}(self" in source.partition("class CacheFailTests")[2] for name in of_core)
-    page = (CHECKOUT / "docs" / "migration.md").read_text(encoding="utf-8")
+    page = (CHECKOUT / "docs" / "migration" / "django_ratelimit.md").read_text(encoding="utf-8")
     assert f"django-ratelimit's {of_decorator} tests of its decorator, {of_decorator - len(DIFFERENT)} pass" in page

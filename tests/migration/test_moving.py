@@ -1,4 +1,4 @@
-"""Two sites move over: by imports and settings alone, as docs/migration.md says, and their limits hold as before."""
+"""Two sites move over: by imports and settings alone, as docs/migration/ says, and their limits hold as before."""
 
 import difflib
 import json
