@@ -6,8 +6,8 @@ from typing import Any
 from django.test import override_settings
 
 
-def site(*patterns: Any) -> Any:
-    """While it is entered, the site has these routes."""
+def site(*patterns: Any, **handlers: Any) -> Any:
+    """While it is entered, the site has these routes, and handlers such as ``handler429``."""
     module = ModuleType("urls_of_test")
-    module.urlpatterns = list(patterns)  # type: ignore[attr-defined]
+    vars(module).update(urlpatterns=list(patterns), **handlers)
     return override_settings(ROOT_URLCONF=module)
