@@ -204,6 +204,13 @@ def test_the_limit_of_a_plan_takes_the_place_of_the_usual_one(clock: Any) -> Non
     assert [bool(calls.hit("user:42", rate="2/d")) for _ in range(3)] == [True, True, False]
 
 
+def test_the_unit_of_a_view_that_failed_is_given_back(clock: Any) -> None:
+    names = example(PAGE, "A row with F()", 1)
+    assert names["spend_call"](ANN)
+    ratewindow.refund("api-calls", "user:42")
+    assert names["CALLS"].peek("user:42").remaining == 100
+
+
 # A list of times
 
 
