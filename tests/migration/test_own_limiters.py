@@ -153,8 +153,13 @@ def test_while_the_cache_is_away_the_counter_is_an_error_and_the_decorator_is_no
     cache = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": away}}
     with override_settings(CACHES=cache), pytest.raises(redis.ConnectionError):
         get(contact(0))
+    sms = example(PAGE, "A list of times", 1)["SMS"]
     with override_settings(RATEWINDOW={"REDIS": away}):
         assert get(contact(1)).status_code == 200
+        assert sms.hit("user:42")
+    with override_settings(RATEWINDOW={"REDIS": away, "ON_ERROR": "refuse"}):
+        assert get(contact(1)).status_code == 503
+        assert not sms.hit("user:42")
 
 
 # A row with F()
