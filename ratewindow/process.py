@@ -17,7 +17,7 @@ from ratewindow.counting.counters import FLUSH_S, counters
 from ratewindow.health import processes
 from ratewindow.identity import address
 from ratewindow.limiter import forks
-from ratewindow.request import count_by_answer, late_charges, without_redis
+from ratewindow.request import count_by_answer, late_charges, told_once, without_redis
 from ratewindow.rulebook import current, edits, kill_switch, reading
 from ratewindow.rules import matching
 from ratewindow.store import breaker, outage, process_clients, shared_prefix, state_keys, stores
@@ -90,7 +90,14 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
         before = conf.forget()
         if before is not None and before.redis == conf.MEMORY:
             counters.reset()  # the server that a test returns to must not get these
-        for close in (process_clients.close, stores.close, outage.reset, without_redis.forget_counts, late_charges.forget_missed):
+        for close in (
+            process_clients.close,
+            stores.close,
+            outage.reset,
+            without_redis.forget_counts,
+            late_charges.forget_missed,
+            told_once.forget,
+        ):
             close()
         address.clear_cache()
         state_keys.forget_secret()

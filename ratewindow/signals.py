@@ -6,6 +6,11 @@ throttled = Signal()
 """A request was refused: sender `RateRule`, with `request` and `decision`. Sent during the request: receivers must be
 quick."""
 
+quota_reached = Signal()
+"""A client has used 75, 90 or 100 % of a quota: sender `RateRule`, with `rule`, its name; `identity`, the client, such as
+``user:42``; `percent`, `limit`, `used`; `window`, such as ``1000/month``; and `ends_at`, an aware datetime. Sent during the
+request that has found it, once over all processes."""
+
 rules_changed = Signal()
 """The rules in force in this process have changed: sender `RateRule`, with `changed`, the names of rules that were added,
 removed or edited. Sent by the edit itself and, in all other processes, by a thread of its own; changes while a receiver

@@ -6,6 +6,7 @@ call alone: a generator costs 1.5 µs. What a request pays for more rarely is wr
 """
 
 from collections.abc import Generator, Sequence
+from operator import attrgetter
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,15 +15,17 @@ from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.pipeline import within
 from ratewindow.limiter.reply import Reply, decision as decision_of
 from ratewindow.limiter.types import Decision, RuleDecision, TooManyWindows, What
-from ratewindow.request import soft, without_redis
+from ratewindow.request import quotas, soft, without_redis
 from ratewindow.request.prepare import Question
 from ratewindow.rules.rule import Rule
+from ratewindow.signals import quota_reached
 from ratewindow.store import outage, process_clients, stores
 
 if TYPE_CHECKING:
     from ratewindow.limiter.limiter import Store
 
 Result = TypeVar("Result")
+_is_soft = attrgetter("soft")  # faster than a generator, at each decision
 # Each call that may wait, as a function, its awaited form and their arguments; the result is sent back:
 # ``answer = yield decide, adecide, question`` is ``decide(question)`` in a thread and ``await adecide(question)`` on a loop.
 Steps = Generator[tuple[Any, ...], Any, Result]
@@ -36,11 +39,14 @@ def decide(question: Question, what: What = "hit") -> Decision:
         return known
     try:
         store = stores.held.of_threads or stores.store()
-        return _answered(question, what, store.run(question.checks, what), at_s, began_s)
+        decision = _answered(question, what, store.run(question.checks, what), at_s, began_s)
     except Exception as error:  # whatever it is, no request fails for it
         if (enforced := _enforced(question, error)) is not None:
             return decide(enforced, what)
         return _failed(question, what, error, at_s, began_s)
+    if quota_reached.receivers and what != "peek":
+        quotas.tell(decision.parts, decide)
+    return decision
 
 
 async def adecide(question: Question, what: What = "hit") -> Decision:
@@ -51,11 +57,14 @@ async def adecide(question: Question, what: What = "hit") -> Decision:
     try:
         answer = (await stores.astore()).run(question.checks, what)
         reply = answer if isinstance(answer, list) else await within(conf.current().timeout_s, answer)
-        return _answered(question, what, reply, at_s, began_s)
+        decision = _answered(question, what, reply, at_s, began_s)
     except Exception as error:
         if (enforced := _enforced(question, error)) is not None:
             return await adecide(enforced, what)
         return _failed(question, what, error, at_s, began_s)
+    if quota_reached.receivers and what != "peek":
+        await quotas.atell(decision.parts, adecide)
+    return decision
 
 
 def at_time(question: Question, store: "Store", now_ms: int) -> Decision:
@@ -110,13 +119,8 @@ def _completed(decision: Decision, question: Question, at_s: float, took_s: floa
 
 def _with_rules(decision: Decision, question: Question) -> Decision:
     """With the rules that made it; those that are soft by their own limits."""
-    parts = decision.parts
-    _keep_rules(parts, question.rules)
-    for rule in question.rules:
-        if rule.soft:
-            soft.turn_back(parts)
-            return Decision.of(parts)
-    return decision
+    _keep_rules(decision.parts, question.rules)
+    return soft.turned_back(decision.parts) if any(map(_is_soft, question.rules)) else decision
 
 
 def _keep_rules(parts: Sequence[RuleDecision], rules: Sequence[Rule]) -> None:

@@ -86,10 +86,6 @@ def test_bursts_and_the_calendar_are_said(window: dict[str, Any], said: str) -> 
         ({"key": "user", "on_missing": "allow"}, "requests without the key pass uncounted"),
         ({"key": "user", "on_missing": "refuse"}, "requests without the key are refused"),
         ({"count_refused": True}, "refused requests also count"),
-        (
-            {"soft": True, "algorithm": "fixed_window"},
-            "over the limit requests pass and count on",
-        ),
         ({"on_error": "refuse"}, "while Redis is unavailable, requests are refused"),
         ({"on_error": "local"}, "while Redis is unavailable, each process counts its share"),
     ],
@@ -98,6 +94,12 @@ def test_what_else_a_rule_does_is_said(fields: dict[str, Any], said: str) -> Non
     rule = define("rule", "5/m", **{"key": "user_or_ip", **fields})
     client = "Each user" if rule.key == "user" else "Each user or address"
     assert sentence(rule) == f"{client}: at most 5 in 1 minute, where code names it; {said}."
+
+
+def test_a_soft_limit_is_said() -> None:
+    rule = define("rule", "5/d", algorithm="fixed_window", aligned_to="day", soft=True)
+    assert "at most 5 in each day by the clock (UTC)" in sentence(rule)
+    assert sentence(rule).endswith("; over the limit requests pass and count on.")
 
 
 def test_a_rate_in_code_says_that_it_normalises() -> None:

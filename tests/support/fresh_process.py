@@ -3,7 +3,7 @@
 from ratewindow import rooms
 from ratewindow.conf import news, site_functions
 from ratewindow.counting.counters import counters
-from ratewindow.request import late_charges
+from ratewindow.request import late_charges, told_once
 from ratewindow.rulebook import current, edits, kill_switch, reading
 from ratewindow.store import outage
 
@@ -16,5 +16,6 @@ def reset_process() -> None:
     for room in rooms.installed():
         room.reset()
     late_charges.forget_missed()
+    told_once.forget()
     news.left_out.forget()
     site_functions.failing.forget()
