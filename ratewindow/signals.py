@@ -3,8 +3,8 @@
 from django.dispatch import Signal
 
 throttled = Signal()
-"""A request was refused: sender `RateRule`, with `request` and `decision`. Sent during the request: receivers must be
-quick."""
+"""A request was refused: sender `RateRule`, with `request`, `decision`, and `first`: whether no refusal of this client by this
+rule was told before in this period. Sent during the request: receivers must be quick."""
 
 quota_reached = Signal()
 """A client has used 75, 90 or 100 % of a quota: sender `RateRule`, with `rule`, its name; `identity`, the client, such as

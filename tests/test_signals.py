@@ -6,13 +6,17 @@ from typing import Any
 
 import pytest
 from django.http import HttpRequest, HttpResponse
-from django.test import AsyncClient, Client, RequestFactory
+from django.test import AsyncClient, Client, RequestFactory, override_settings
 
 import ratewindow
-from ratewindow import RateLimited, ratelimit
+from ratewindow import Decision, RateLimited, ratelimit
 from ratewindow.middleware import RateWindowMiddleware
-from ratewindow.models import RateRule
+from ratewindow.models import Override, RateRule
+from ratewindow.operations import cleaning
+from ratewindow.request import told_once
 from ratewindow.signals import throttled
+from ratewindow.testing import Rule, override_rules
+from tests.support.crowd import admitted_by_eight_processes
 from tests.support.doors import behind_middleware, decorated, get, plain, statuses
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -124,6 +128,173 @@ async def test_async_listeners_are_awaited_under_asgi() -> None:
         throttled.disconnect(listen)
     assert told == [200] * 5 + [429]
     assert heard == ["/limited/"]
+
+
+FIRST_PROGRAM = """
+import django, sys
+from django.conf import settings
+settings.RATEWINDOW["TIMEOUT"] = "10s"
+django.setup()
+from django.test import RequestFactory
+from ratewindow import ratelimit
+from ratewindow.signals import throttled
+from ratewindow.testing import Rule, override_rules
+from tests.support.crowd import admitted_by_eight_processes
+from tests.support.doors import plain
+heard = []
+def listen(first, **_):
+    heard.append(first)
+throttled.connect(listen)
+view = ratelimit("login", "1/h")(plain(False))
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(126):
+    view(RequestFactory().get("/"))
+print(sum(heard), len(heard))
+"""
+
+
+def test_of_a_thousand_refusals_in_eight_processes_one_is_the_first(program_environment: dict[str, str]) -> None:
+    assert admitted_by_eight_processes(program_environment, FIRST_PROGRAM) == (1, 8 * 126 - 1)
+
+
+@pytest.fixture
+def firsts() -> Iterator[list[tuple[str, str, bool]]]:
+    """Rule, reason, and whether it was the first, of each signal."""
+    told: list[tuple[str, str, bool]] = []
+
+    def listen(decision: Any, first: bool, **_: Any) -> None:
+        told.append((decision.rule, decision.reason, first))
+
+    throttled.connect(listen)
+    yield told
+    throttled.disconnect(listen)
+
+
+@is_async
+def test_the_first_refusal_of_each_client_and_rule_is_told_apart(is_async: bool, firsts: list[Any]) -> None:
+    view, other = decorated(is_async, "login", "1/m"), decorated(is_async, "other", "0/m")
+    for address in ("192.0.2.1", "192.0.2.2"):
+        statuses(view, 4, REMOTE_ADDR=address)
+        statuses(other, 2, REMOTE_ADDR=address)
+    assert (
+        firsts
+        == [
+            ("login", "limit", True),
+            ("login", "limit", False),
+            ("login", "limit", False),
+            ("other", "limit", True),
+            ("other", "limit", False),
+        ]
+        * 2
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"algorithm": "sliding_log"},
+        {"algorithm": "sliding_window"},
+        {"algorithm": "sliding_estimate"},
+        {"algorithm": "fixed_window"},
+        {"algorithm": "fixed_window", "aligned_to": "minute"},
+        {"algorithm": "token_bucket", "burst": 3},
+        {"algorithm": "leaky_bucket"},
+    ],
+    ids=str,
+)
+def test_by_every_algorithm_one_is_the_first_in_a_period(options: dict[str, Any], firsts: list[Any]) -> None:
+    with override_rules(Rule("login", "1/m", prefix="/", **options)) as rules:
+        handler = behind_middleware(plain(False))
+        for _ in range(3):
+            statuses(handler, 6)
+            assert [first for _, _, first in firsts] == [True] + [False] * (len(firsts) - 1)
+            firsts.clear()
+            rules.travel("3m")
+
+
+def test_a_penalty_is_told_of_once_until_it_ends(firsts: list[Any]) -> None:
+    with override_rules(Rule("login", "1/m", prefix="/", penalty="1h")) as rules:
+        handler = behind_middleware(plain(False))
+        for _ in range(5):
+            statuses(handler, 2)
+            rules.travel("10m")
+        assert [first for _, _, first in firsts].count(True) == 1
+        rules.travel("1h")
+        statuses(handler, 3)
+    assert [first for _, _, first in firsts].count(True) == 2
+
+
+def test_a_penalty_that_is_shorter_than_the_window_tells_once_in_a_window(firsts: list[Any]) -> None:
+    with override_rules(Rule("login", "1/h", prefix="/", penalty="1m")) as rules:
+        handler = behind_middleware(plain(False))
+        for _ in range(5):
+            statuses(handler, 2)
+            rules.travel("2m")
+    assert [first for _, _, first in firsts].count(True) == 1
+
+
+@pytest.mark.parametrize("rule", ["", "login"])
+def test_a_block_is_told_of_once_a_day(rule: str, firsts: list[Any], redis_client: Any) -> None:
+    RateRule.objects.define("login", "5/m", prefix="/", mode="enforce")
+    Override.objects.create(action="block", rule=rule, identity="ip:127.0.0.1")
+    handler = behind_middleware(plain(False))
+    assert statuses(handler, 3) == [403, 403, 403] or statuses(handler, 3) == [429] * 3
+    assert [(reason, first) for _, reason, first in firsts[:3]] == [("block", True), ("block", False), ("block", False)]
+    (key,) = redis_client.keys("rw:s:*")
+    assert 86_000_000 < redis_client.pttl(key) <= 86_400_000
+    cleaning.clean_orphans()
+    assert redis_client.keys("rw:s:*") == [key]
+
+
+def test_a_block_under_no_rule_is_kept_by_cleaning(firsts: list[Any], redis_client: Any) -> None:
+    Override.objects.create(action="block", identity="ip:127.0.0.1")
+    statuses(behind_middleware(plain(False)), 2)
+    assert firsts == [("blocks", "block", True), ("blocks", "block", False)]
+    cleaning.clean_orphans()
+    assert len(redis_client.keys("rw:s:*")) == 1
+
+
+def test_a_missing_key_and_a_cost_above_the_limit_are_told_once(firsts: list[Any]) -> None:
+    RateRule.objects.define("key", "5/m", path="/key/", key="header:x-api-key", on_missing="refuse", mode="enforce")
+    RateRule.objects.define("cost", "5/m", path="/cost/", cost=6, mode="enforce")
+    handler = behind_middleware(plain(False))
+    statuses(handler, 2, "/key/")
+    statuses(handler, 2, "/cost/")
+    assert firsts == [("key", "missing", True), ("key", "missing", False), ("cost", "cost", True), ("cost", "cost", False)]
+
+
+@override_settings(RATEWINDOW={"REDIS": "redis://localhost:1/0"})
+@pytest.mark.parametrize(("on_error", "reason"), [("refuse", "store"), ("local", "limit")])
+@is_async
+def test_without_redis_each_process_tells_its_own_first(is_async: bool, on_error: str, reason: str, firsts: list[Any]) -> None:
+    RateRule.objects.define("login", "1/m", prefix="/", mode="enforce", on_error=on_error)
+    statuses(behind_middleware(plain(is_async)), 8)
+    assert {(rule, why) for rule, why, _ in firsts} == {("login", reason)}
+    assert [first for _, _, first in firsts] == [True] + [False] * (len(firsts) - 1)
+    assert len(firsts) > 5
+
+
+def test_a_decision_of_the_sites_own_is_told_too(firsts: list[Any]) -> None:
+    def view(request: HttpRequest) -> Any:
+        return RateWindowMiddleware(plain(False)).process_exception(request, RateLimited(Decision(allowed=False)))
+
+    assert statuses(behind_middleware(view), 2) == [429, 429]
+    assert [first for _, _, first in firsts] == [True, False]
+
+
+def test_without_listeners_nothing_is_asked(redis_client: Any) -> None:
+    statuses(decorated(False, "login", "1/m"), 3)
+    assert len(redis_client.keys("rw:s:*")) == 1
+
+
+def test_a_refusal_that_is_known_to_be_told_costs_no_call(firsts: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    view = decorated(False, "login", "1/m")
+    statuses(view, 2)
+    learned: list[Any] = []
+    monkeypatch.setattr(told_once, "_learned", lambda *claim: learned.append(claim))
+    statuses(view, 20)
+    assert learned == [] and len(firsts) == 21
 
 
 def test_the_log_has_the_code_of_the_answer(caplog: pytest.LogCaptureFixture) -> None:

@@ -18,6 +18,7 @@ from ratewindow.models.overrides import KEPT
 from ratewindow.overrides.lookup import RATE
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
+from ratewindow.rules.rule import BLOCKS
 from ratewindow.store import process_clients, state_keys
 from ratewindow.store.shared_prefix import refuse_when_shared
 
@@ -87,7 +88,7 @@ def read_owned() -> Callable[[str], bool]:
     of_clients = set(Override.objects.not_ended().filter(action=RATE).values_list("rule", flat=True))
     if "" in of_clients:
         of_clients = {rule.name for rule in rules}
-    whole = set(map(state_keys.rule_tag, code_rates.load_names() | unread | of_clients))
+    whole = set(map(state_keys.rule_tag, code_rates.load_names() | unread | of_clients | {BLOCKS}))
     return lambda tags: tags in states or tags[:RULE_TAG] in whole
 
 

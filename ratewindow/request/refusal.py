@@ -27,11 +27,15 @@ from django.utils.translation import get_language, gettext as _
 from ratewindow.conf import site_functions
 from ratewindow.conf.in_words import wait
 from ratewindow.exceptions import RateLimited
-from ratewindow.identity import privacy
-from ratewindow.limiter.types import Decision
+from ratewindow.identity import ip, privacy
+from ratewindow.limiter.algorithms import DAY_MS
+from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.models import RateRule
+from ratewindow.request import decide, told_once, without_redis
 from ratewindow.request.headers import retry_after_s
 from ratewindow.request.open_to_staff import report_url
+from ratewindow.request.prepare import Question
+from ratewindow.rules.rule import BLOCKS
 from ratewindow.signals import throttled
 
 logger = logging.getLogger("ratewindow.refusals")
@@ -45,6 +49,7 @@ _PROBLEMS = {
     "penalty": "abnormal-usage-detected",
     "block": "abnormal-usage-detected",
 }
+A_DAY = Window(1, DAY_MS, "fixed_window")
 _PACKAGED = str(Path(__file__).parents[1] / "templates")
 _LONGEST_REMEMBERED = 256  # characters of an Accept header: long ones are sent to fill the memory
 
@@ -127,12 +132,42 @@ def leave_log_to_ours(response: HttpResponseBase) -> None:
 
 def announce(request: HttpRequest, decision: Decision) -> None:
     """Send `throttled`; what a receiver raises is logged by Django."""
-    throttled.send_robust(RateRule, request=request, decision=decision)
+    if throttled.receivers:
+        first = told_once.first(_claim(request, decision), _decide_here if _is_alone(decision) else decide.decide)
+        throttled.send_robust(RateRule, request=request, decision=decision, first=first)
 
 
 async def aannounce(request: HttpRequest, decision: Decision) -> None:
     """`announce`, awaited."""
-    await throttled.asend_robust(RateRule, request=request, decision=decision)
+    if throttled.receivers:
+        claim = _claim(request, decision)
+        first = told_once.first(claim, _decide_here) if _is_alone(decision) else await told_once.afirst(claim, decide.adecide)
+        await throttled.asend_robust(RateRule, request=request, decision=decision, first=first)
+
+
+def _is_alone(decision: Decision) -> bool:
+    """Whether this process has decided without the store, which it does not ask again."""
+    return decision.deciding is not None and decision.deciding.cause != ""
+
+
+def _decide_here(question: Question) -> Decision:
+    return Decision.of(without_redis.count_here(question.checks, "hit"))
+
+
+def _claim(request: HttpRequest, decision: Decision) -> Check:
+    """The claim to be the first refusal of the client by this rule: in a period of the window that refuses, or as long as a
+    penalty lasts if that is longer, and for a block in a day."""
+    part = decision.deciding
+    rule, check = (None, None) if part is None else (part.made_by, part.check)
+    own = (rule is not None and rule.windows) or (A_DAY,)
+    window = next((each for each in own if each.text == decision.window), own[0])
+    lasts_ms = check.penalty_ms if check is not None else 0
+    if decision.reason == "block":
+        window = A_DAY
+    elif lasts_ms > window.period_ms:
+        window = Window(1, lasts_ms, "fixed_window")
+    client = check.identity if check is not None else ip(request)
+    return told_once.claim(decision.rule or BLOCKS, own[0], window, f"throttled {decision.reason == 'block'}: {client}")
 
 
 def answer_to(decision: Decision) -> Answer:

@@ -117,8 +117,9 @@ class Rule:
     @cached_property
     def asked(self) -> tuple[Window, ...]:
         """The windows that the store is asked about: of a soft rule with the highest limit, so that there is always room."""
-        highest = [replace(each, limit=algorithm(each.algorithm).most_units(each.period_ms)) for each in self.windows]
-        return tuple(highest) if self.soft else self.windows
+        if not self.soft:
+            return self.windows
+        return tuple([replace(each, limit=algorithm(each.algorithm).most_units(each.period_ms)) for each in self.windows])
 
     @cached_property
     def lock_name(self) -> str:

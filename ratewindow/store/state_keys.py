@@ -3,7 +3,8 @@
 =====================================  ======  ==========================================================
 name                                   type    what
 =====================================  ======  ==========================================================
-``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client, of a log a list; expires
+``rw:s:<rule><window>:{<identity>}``   string  state of one window of one rule for one client, of a log a list, or that something
+                                               was told of it; expires
 ``rw:s:<rule><lock>:{<identity>}``     string  when a penalty began that locks one client out of one rule; expires
 ``rw:s:probe``                         string  what a probe of a silent server counts; expires
 ``rw:token``                           string  changed by each rule edit; processes compare it
