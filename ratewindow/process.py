@@ -96,7 +96,7 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
             outage.reset,
             without_redis.forget_counts,
             late_charges.forget_missed,
-            told_once.forget,
+            told_once.claim.cache_clear,
         ):
             close()
         address.clear_cache()

@@ -88,8 +88,7 @@ class Window(metaclass=_OneOfEach):
             raise Problem(
                 "timezone {timezone!r} is not known here: write for example UTC or Europe/Berlin", timezone=self.timezone
             )
-        is_day = isinstance(self.day, int) and 1 <= self.day <= 31
-        if not is_day or (self.day != 1 and self.aligned_to != "month"):
+        if not (isinstance(self.day, int) and 1 <= self.day <= (31 if self.aligned_to == "month" else 1)):
             raise Problem("day {day!r}: write 1 to 31, and only with aligned_to month", day=self.day)
         if self.buckets is None:
             object.__setattr__(self, "buckets", chosen.default_buckets)

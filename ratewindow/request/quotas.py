@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from ratewindow.limiter.types import Check, Decision, RuleDecision, WindowAnswer
+from ratewindow.limiter.types import Decision, RuleDecision, WindowAnswer
 from ratewindow.models import RateRule
 from ratewindow.request.prepare import Question
-from ratewindow.request.told_once import afirst, claim, first
+from ratewindow.request.told_once import Claim, afirst, claim, first
 from ratewindow.signals import quota_reached
 
 PERCENT = (75, 90, 100)
@@ -31,7 +31,7 @@ async def atell(parts: Iterable[RuleDecision], adecide: Callable[[Question], Awa
             await quota_reached.asend_robust(RateRule, **reached)
 
 
-def _reached(parts: Iterable[RuleDecision]) -> Iterator[tuple[Check, dict[str, Any]]]:
+def _reached(parts: Iterable[RuleDecision]) -> Iterator[tuple[Claim, dict[str, Any]]]:
     for part in parts:
         for answer in part.windows if part.made_by is not None and part.mode != "shadow" else ():
             if _is_quota(part, answer):
@@ -42,11 +42,11 @@ def _is_quota(part: RuleDecision, answer: WindowAnswer) -> bool:
     """Whether to look at how much is used. A window that begins with the first hit is told from the next one by when it ends,
     which only a charge says exactly."""
     window, is_soft = answer.window, part.mode == "soft" and answer.window.algorithm == "fixed_window"
-    is_known = window.aligned_to != "" or answer.charged_at_ms >= 0
-    return window.limit > 0 and (window.aligned_to == "month" or (is_soft and is_known))
+    is_told = window.aligned_to == "month" or (is_soft and (window.aligned_to != "" or answer.charged_at_ms >= 0))
+    return is_told and window.limit > 0
 
 
-def _of_window(part: RuleDecision, answer: WindowAnswer) -> Iterator[tuple[Check, dict[str, Any]]]:
+def _of_window(part: RuleDecision, answer: WindowAnswer) -> Iterator[tuple[Claim, dict[str, Any]]]:
     window, used, identity = answer.window, answer.used, part.check.identity if part.check is not None else ""
     ends_ms = answer.reset_ms + (answer.charged_at_ms if answer.charged_at_ms >= 0 else round(1000 * part.at_s))
     which = "" if window.aligned_to else f" until {ends_ms}"

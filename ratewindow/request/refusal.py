@@ -29,12 +29,13 @@ from ratewindow.conf.in_words import wait
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import ip, privacy
 from ratewindow.limiter.algorithms import DAY_MS
-from ratewindow.limiter.types import Check, Decision, Window
+from ratewindow.limiter.types import Decision, Window
 from ratewindow.models import RateRule
 from ratewindow.request import decide, told_once, without_redis
 from ratewindow.request.headers import retry_after_s
 from ratewindow.request.open_to_staff import report_url
 from ratewindow.request.prepare import Question
+from ratewindow.request.told_once import Claim
 from ratewindow.rules.rule import BLOCKS
 from ratewindow.signals import throttled
 
@@ -154,20 +155,18 @@ def _decide_here(question: Question) -> Decision:
     return Decision.of(without_redis.count_here(question.checks, "hit"))
 
 
-def _claim(request: HttpRequest, decision: Decision) -> Check:
+def _claim(request: HttpRequest, decision: Decision) -> Claim:
     """The claim to be the first refusal of the client by this rule: in a period of the window that refuses, or as long as a
-    penalty lasts if that is longer, and for a block in a day."""
+    penalty lasts, and for a block a day, if that is longer."""
     part = decision.deciding
     rule, check = (None, None) if part is None else (part.made_by, part.check)
     own = (rule is not None and rule.windows) or (A_DAY,)
     window = next((each for each in own if each.text == decision.window), own[0])
-    lasts_ms = check.penalty_ms if check is not None else 0
-    if decision.reason == "block":
-        window = A_DAY
-    elif lasts_ms > window.period_ms:
+    is_block = decision.reason == "block"
+    client, lasts_ms = (ip(request), DAY_MS * is_block) if check is None else (check.identity, check.penalty_ms)
+    if lasts_ms > window.period_ms:
         window = Window(1, lasts_ms, "fixed_window")
-    client = check.identity if check is not None else ip(request)
-    return told_once.claim(decision.rule or BLOCKS, own[0], window, f"throttled {decision.reason == 'block'}: {client}")
+    return told_once.claim(decision.rule or BLOCKS, own[0], window, f"block: {client}" if is_block else f"throttled: {client}")
 
 
 def answer_to(decision: Decision) -> Answer:

@@ -6,54 +6,44 @@ no answer, nobody is the first; if only its answer was lost, nobody tells it.
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ratewindow.limiter.types import Check, Decision, Window
 from ratewindow.request.prepare import Question
 from ratewindow.store import process_clients, state_keys
 
-MOST_KNOWN = 10_000
+
+@dataclass
+class Claim:
+    """The claim to be the first to tell something, and until when this process knows that it was told, by the monotonic clock."""
+
+    question: Question
+    until_s: float = 0.0
 
 
-@lru_cache(MOST_KNOWN)
-def claim(rule: str, of: Window, window: Window, about: str) -> Check:
-    """What asks whether it is the first to tell something of a client, for as long as `window` counts it. `of` is the window of
-    the rule by whose name it is kept."""
+@lru_cache(10_000)  # what this process knows; of what it forgets, the store knows
+def claim(rule: str, of: Window, window: Window, about: str) -> Claim:
+    """The claim to tell something of a client, which holds as long as `window` counts it. Its key is named as that of `of`, a
+    window of the rule."""
     once = replace(window, limit=1, burst=window.burst and 1)
     name, client = state_keys.state_name(rule, of, False), state_keys.client_tag.__wrapped__(f"{window.tag} {about}")
-    return Check(rule, (once,), (state_keys.state(name, client),))
+    return Claim(Question([Check(rule, (once,), (state_keys.state(name, client),))], [], ()))
 
 
-def first(claim: Check, decide: Callable[[Question], Decision]) -> bool:
+def first(claim: Claim, decide: Callable[[Question], Decision]) -> bool:
     """Whether this is the first claim, as a decision of the store says."""
-    return not _is_known(claim) and _learned(claim, decide(Question([claim], [], ())))
+    return claim.until_s <= time.monotonic() and _learned(claim, decide(claim.question))
 
 
-async def afirst(claim: Check, adecide: Callable[[Question], Awaitable[Decision]]) -> bool:
+async def afirst(claim: Claim, adecide: Callable[[Question], Awaitable[Decision]]) -> bool:
     """`first`, awaited."""
-    return not _is_known(claim) and _learned(claim, await adecide(Question([claim], [], ())))
+    return claim.until_s <= time.monotonic() and _learned(claim, await adecide(claim.question))
 
 
-_known_until_s: dict[str, float] = {}  # by key: what this process knows was told, by the monotonic clock
-
-
-def _is_known(claim: Check) -> bool:
-    return _known_until_s.get(claim.keys[0], 0.0) > time.monotonic()
-
-
-def _learned(claim: Check, decision: Decision) -> bool:
+def _learned(claim: Claim, decision: Decision) -> bool:
     """Whether the claim is the first. A store in memory is asked each time: its clock may be moved."""
-    if decision.reason == "store":
-        return False
-    if not process_clients.in_memory():
-        if len(_known_until_s) >= MOST_KNOWN:
-            _known_until_s.clear()
-        _known_until_s[claim.keys[0]] = time.monotonic() + (decision.reset_after or 0)
-    return decision.allowed
-
-
-def forget() -> None:
-    """Know nothing any more: the settings lead to another server, or other keys."""
-    _known_until_s.clear()
-    claim.cache_clear()
+    is_answered = decision.reason != "store"
+    if is_answered and not process_clients.in_memory():
+        claim.until_s = time.monotonic() + (decision.reset_after or 0)
+    return is_answered and decision.allowed

@@ -117,9 +117,7 @@ class Rule:
     @cached_property
     def asked(self) -> tuple[Window, ...]:
         """The windows that the store is asked about: of a soft rule with the highest limit, so that there is always room."""
-        if not self.soft:
-            return self.windows
-        return tuple([replace(each, limit=algorithm(each.algorithm).most_units(each.period_ms)) for each in self.windows])
+        return tuple(map(_at_its_highest, self.windows)) if self.soft else self.windows
 
     @cached_property
     def lock_name(self) -> str:
@@ -188,6 +186,10 @@ class Rule:
             vars(rule).pop(cached, None)
         vars(rule)["recipe"] = recipe
         return rule
+
+
+def _at_its_highest(window: Window) -> Window:
+    return replace(window, limit=algorithm(window.algorithm).most_units(window.period_ms))
 
 
 def check_name(name: str) -> None:

@@ -16,6 +16,6 @@ def reset_process() -> None:
     for room in rooms.installed():
         room.reset()
     late_charges.forget_missed()
-    told_once.forget()
+    told_once.claim.cache_clear()
     news.left_out.forget()
     site_functions.failing.forget()

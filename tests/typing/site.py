@@ -71,7 +71,7 @@ from ratewindow.rest_framework import (
     UserRateThrottle,
 )
 from ratewindow.schedule import BEAT_SCHEDULE
-from ratewindow.signals import degraded, recovered, rules_changed, throttled
+from ratewindow.signals import degraded, quota_reached, recovered, rules_changed, throttled
 from ratewindow.testing import override_rules
 
 
@@ -348,7 +348,7 @@ async def alone_awaited() -> None:
 def on_throttled(sender: type[RateRule], request: HttpRequest, decision: Decision, **more: Any) -> None: ...
 
 
-for signal in (throttled, rules_changed, degraded, recovered):
+for signal in (throttled, quota_reached, rules_changed, degraded, recovered):
     signal.connect(on_throttled)
 
 assert_type(status(), dict[str, Any])

@@ -154,6 +154,23 @@ def test_cost_and_penalty_are_edited_too(page: Client) -> None:
     assert 'value="15m"' in page.get(change(rule)).content.decode()
 
 
+def test_a_soft_limit_by_the_month_is_edited_too(page: Client) -> None:
+    by_month = {"windows-0-algorithm": "fixed_window", "windows-0-aligned_to": "month"}
+    data = {**typed(("4503599627370496", "30d"), soft="on"), **by_month}
+    assert errors(page.post(ADD, data)) == []
+    rule = RateRule.objects.get()
+    assert (rule.soft, reading.freeze(rule).windows[0].text) == (True, "4503599627370496/month")
+    assert sentence(rule) == (
+        "Each address: at most 4,503,599,627,370,496 in each month of the calendar (UTC), on /login/; "
+        "over the limit requests pass and count on."
+    )
+
+
+def test_a_soft_limit_that_slides_is_an_error_that_says_what_to_choose(page: Client) -> None:
+    told = errors(page.post(ADD, typed(("5", "1m"), soft="on")))
+    assert told == ["a soft limit is counted by fixed_window, not by sliding_window: choose that, or let the limit not be soft."]
+
+
 @pytest.mark.parametrize("penalty", ["52124996d", "200000000d", "9999999999999999d"])
 def test_a_penalty_that_no_column_holds_is_an_error_in_the_form(page: Client, penalty: str) -> None:
     told = errors(page.post(ADD, typed(("5", "1m"), penalty=penalty)))
