@@ -155,7 +155,9 @@ def problems(row: Any) -> dict[str, ValueError]:
     }
     found: dict[str, ValueError] = {}
     for field, check in checks.items():
-        if getattr(row, field) is None or (field in ("hold", "forgive") and (row.count_when is None or "count_when" in found)):
+        if getattr(row, field, None) is None or (
+            field in ("hold", "forgive") and (row.count_when is None or "count_when" in found)
+        ):
             continue  # reported by the field, or before
         try:
             check()

@@ -132,6 +132,7 @@ class TestNoFieldIsSilent:
         "cost": {"cost": 2},
         "count_when": {"count_when": "401"},
         "hold": {"hold": True, "count_when": "401"},
+        "forgive": {"forgive": True, "count_when": "401"},
         "count_refused": {"count_refused": True},
         "soft": {"soft": True},
         "penalty": {"penalty": timedelta(minutes=15)},

@@ -13,6 +13,7 @@ import ratewindow
 from ratewindow import RequestDecision, ratelimit
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules.rate_options import USUAL, CallOptions, Options, parse_call, parse_options
+from ratewindow.testing import fresh_counts
 from tests.support.doors import behind_middleware, get, statuses
 from tests.support.view_forms import FORMS, limited, ok
 
@@ -142,6 +143,15 @@ class TestCounting:
         decision = decision_of(view)
         assert decision.retry_after == pytest.approx(900, abs=5)
 
+    def test_a_penalty_may_be_a_list_that_grows(self, form: str) -> None:
+        view, waits = limited(form, ratelimit("export", "1/s", penalty="10m; 1h")), []
+        with fresh_counts() as counts:
+            for _ in range(3):
+                assert statuses(view, 1) == [200]
+                waits.append(decision_of(view).retry_after)
+                counts.travel("1h")
+        assert waits == [pytest.approx(each, abs=5) for each in (600, 3600, 3600)]
+
 
 class TestAnswer:
     def test_status_and_message_are_seen(self, form: str) -> None:
@@ -179,6 +189,9 @@ BAD = [
     ({"penalty": 900}, "penalty: 900 has no unit: write text such as"),
     ({"penalty": "soon"}, "penalty: 'soon' is not a duration"),
     ({"penalty": "99999999d"}, "too long"),
+    ({"penalty": "1h; 1m"}, "penalty: '1h; 1m' gets shorter: write the shorter durations first"),
+    ({"forgive": True}, "every request counts, so nothing is refunded or forgiven: write what counts"),
+    ({"forgive": 1, "count_when": "401"}, "forgive 1 has the wrong type: write True or False"),
     ({"status": 200}, "status 200: write a whole number from 400 to 599"),
     ({"status": "429"}, "status '429' has the wrong type: write a whole number"),
     ({"message": 5}, "message 5 has the wrong type: write text"),
@@ -228,6 +241,9 @@ def test_words_are_what_stands_in_code() -> None:
     given = {"mode": "shadow", "penalty": timedelta(minutes=15), "status": 503, "count_when": " 401 5XX"}
     assert parse_options(given).words == "mode='shadow', count_when='401,5xx', penalty='15m', status=503"
     assert parse_options({"burst": None, "status": 429}) == USUAL
+    assert parse_options({"penalty": "60s;5m", "forgive": True, "count_when": "401"}).words == (
+        "count_when='401', forgive=True, penalty='1m; 5m within 1d'"
+    )
 
 
 def test_usual_limits_are_those_of_the_rate_alone() -> None:

@@ -174,7 +174,17 @@ async def atenant(request: HttpRequest) -> str | None:
 
 
 @ratelimit("bursts", "5/m", algorithm="token_bucket", burst=20, mode="shadow", penalty=timedelta(minutes=5), on_error="local")
-@ratelimit("waits", arate, key=atenant, cost=acost, count_when="401,5xx", hold=True, status=503, message="Later.")
+@ratelimit(
+    "waits",
+    arate,
+    key=atenant,
+    cost=acost,
+    count_when="401,5xx",
+    hold=True,
+    forgive=True,
+    status=503,
+    penalty="1m; 5m; 1h within 1d",
+)
 async def waits(request: HttpRequest) -> HttpResponse:
     assert_type(hit("sms", "user:42", rate="5/m", algorithm="token_bucket", burst=9), Decision)
     return HttpResponse("waits")

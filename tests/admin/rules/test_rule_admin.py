@@ -171,6 +171,30 @@ def test_a_soft_limit_that_slides_is_an_error_that_says_what_to_choose(page: Cli
     assert told == ["a soft limit is counted by fixed_window, not by sliding_window: choose that, or let the limit not be soft."]
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [("15 Minutes", "15m"), ("60s;5m ; 1H", "1m; 5m; 1h within 1d"), ("1m; 2d within 4w", "1m; 2d within 4w"), ("", None)],
+)
+def test_a_penalty_is_stored_and_shown_in_one_form(page: Client, text: str, stored: str | None) -> None:
+    assert errors(page.post(ADD, typed(("5", "1m"), penalty=text))) == []
+    rule = RateRule.objects.get()
+    assert rule.penalty == stored
+    assert stored is None or f'name="penalty" value="{stored}"' in page.get(change(rule)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("5m; 1m", "'5m; 1m' gets shorter: write the shorter durations first."),
+        ("1m; 2d", "'1m; 2d' grows within 1d, and lasts up to 2d: write at its end, for example, within 2d."),
+        ("soon", "'soon' is not a duration: write 10s, 1m, 2h30m, 1d2h3m4s or 500ms."),
+    ],
+)
+def test_a_penalty_that_is_wrong_is_an_error_that_says_what_to_write(page: Client, text: str, told: str) -> None:
+    assert errors(page.post(ADD, typed(("5", "1m"), penalty=text))) == [told]
+    assert not RateRule.objects.exists()
+
+
 @pytest.mark.parametrize("penalty", ["52124996d", "200000000d", "9999999999999999d"])
 def test_a_penalty_that_no_column_holds_is_an_error_in_the_form(page: Client, penalty: str) -> None:
     told = errors(page.post(ADD, typed(("5", "1m"), penalty=penalty)))
@@ -214,6 +238,7 @@ class TestAnswersAndCounting:
                 "on",
                 "every request counts, so nothing is refunded or forgiven: write what counts, such as",
             ),
+            ("forgive", "on", "every request counts, so nothing is refunded or forgiven: write what counts, such as"),
             (
                 "count_when",
                 "sometimes",
@@ -240,6 +265,12 @@ class TestAnswersAndCounting:
             (
                 {"count_when": "401", "hold": True},
                 "status 401 count; charged first and refunded after.",
+            ),
+            ({"count_when": "401", "forgive": True}, "status 401 count; a success deletes what was counted."),
+            ({"penalty": "15m"}, "; a refusal locks the client out for 15 minutes."),
+            (
+                {"penalty": "1m; 5m; 1h"},
+                "locks the client out for 1 minute, then 5 minutes, then 1 hour (if each begins within 1 day of the one before).",
             ),
             ({"count_when": "401"}, "; only answers with status 401 count."),
             ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),

@@ -295,3 +295,17 @@ def test_a_request_makes_a_hundred_attempts(checked: list[str]) -> None:
     reading.reload()
     statuses(view, 1)
     assert len(checked) == 100
+
+
+@pytest.mark.parametrize("forgive", [False, True])
+def test_a_right_password_deletes_the_failures_of_a_name_where_its_rule_forgives(
+    checked: list[str], ann: Any, forgive: bool
+) -> None:
+    rule = RateRule.objects.get(key="login")
+    rule.forgive = forgive
+    rule.save()
+    for number in range(4):
+        login("ann", "x", stranger(number))
+    assert login("ann", PASSWORD, stranger(8)).status_code == 302
+    told = [login("ann", "x", stranger(20 + number)).status_code for number in range(6)]
+    assert told == ([200] * 5 + [429] if forgive else [200] + [429] * 5)
