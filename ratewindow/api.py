@@ -49,8 +49,8 @@ def hit(
     `force` allows whatever stands against it. With `raise_exception` a refusal is raised as `RateLimited`,
     which the middleware answers. `rate` is this call's own limit on the count of that name, until a rule of that name is
     enforced or switched off: text such as ``"5/h"``, or a function of `who`. `key` says what identifies a request. `options`
-    are those of the decorator except `count_when` and `hold`. What is not given is taken from the `ratewindow.limit`, or the
-    decorator, of that name. ValueError names a bad rate, key or option.
+    are those of the decorator except `count_when`, `hold` and `forgive`. What is not given is taken from the
+    `ratewindow.limit`, or the decorator, of that name. ValueError names a bad rate, key or option.
     """
     book, rules = _find(rule, who, code_rates.of_call(rule, rate, key, options))
     decision = _keep(who, decide.decide(question_of(book, rules, who, cost, force), "force" if force else "hit"))

@@ -184,6 +184,7 @@ async def atenant(request: HttpRequest) -> str | None:
     forgive=True,
     status=503,
     penalty="1m; 5m; 1h within 1d",
+    message="Later.",
 )
 async def waits(request: HttpRequest) -> HttpResponse:
     assert_type(hit("sms", "user:42", rate="5/m", algorithm="token_bucket", burst=9), Decision)
