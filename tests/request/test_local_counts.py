@@ -6,9 +6,11 @@ import random
 import pytest
 
 from ratewindow.limiter.memory import MemoryStore
+from ratewindow.limiter.penalties import Growing
 from ratewindow.limiter.reply import decision
 from ratewindow.limiter.types import Check, Window
 from ratewindow.request import without_redis
+from tests.support.clock import Clock
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +39,18 @@ def test_a_limit_of_nothing_refuses_all(settings):
     settings.RATEWINDOW = {**settings.RATEWINDOW, "LOCAL_PROCESSES": 4}
     assert admitted(check(limit=0)) == [False]
     assert admitted(check(limit=0, algorithm="token_bucket")) == [False]
+
+
+def test_a_penalty_grows_here_too(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(without_redis, "_counted", MemoryStore(clock_ms=clock))
+    locking, waits = check(limit=1, period_ms=10)._replace(penalty_ms=Growing((1000, 5000), 60_000), lock="rw:s:lock"), []
+    for _ in range(3):
+        without_redis.count_here([locking], "hit")
+        (told,) = without_redis.count_here([locking], "hit")
+        waits.append(told.retry_after)
+        clock.now_ms += 5000
+    assert waits == [1, 5, 5]
 
 
 def test_a_cost_above_the_share_is_charged_as_the_share(settings):

@@ -89,12 +89,13 @@ class TestList:
         assert "Only in code" not in said(page.get(LIST, {"q": "login"}))
         assert "Only in code" not in said(page.get(LIST, {"mode__exact": "off"}))
 
-    def test_a_period_that_raw_sql_has_broken_can_be_seen_and_put_right(self, page: Client) -> None:
+    def test_a_period_and_a_penalty_that_raw_sql_has_broken_can_be_seen_and_put_right(self, page: Client) -> None:
         from django.db import connection
 
         rule = define(path="/login/")
         with connection.cursor() as cursor:
             cursor.execute("UPDATE ratewindow_rulewindow SET period = 0")
+            cursor.execute("UPDATE ratewindow_raterule SET penalty = 'soon'")
         assert page.get(LIST).status_code == page.get(change(rule)).status_code == 200
         assert page.post(change(rule), typed(("5", "1m"), stored=rule)).status_code == 302
 

@@ -71,6 +71,7 @@ RULES = {
     "a log": {"rate": "10/m", "prefix": "/", "algorithm": "sliding_log"},
     "two windows and a cost": {"rate": "30/m; 60/h", "prefix": "/", "cost": 3},
     "a penalty": {"rate": "4/20s", "prefix": "/", "penalty": "90s"},
+    "a penalty that grows": {"rate": "4/20s", "prefix": "/", "penalty": "10s; 1m; 5m within 10m"},
     "counted refusals": {"rate": "8/m", "prefix": "/", "count_refused": True},
     "half of the clients": {"rate": "6/m", "prefix": "/", "enforce_percent": 50},
     "everybody together": {"rate": "15/m", "prefix": "/shuttle/", "key": "global"},
