@@ -124,7 +124,12 @@ def _counts(count_when: str) -> str:
 @admin.display(description=_("made"))
 def made_by(override: Override) -> str:
     """``by boss, in the admin, 5 minutes ago``."""
-    places = {"admin": gettext("in the admin"), "command": gettext("by a command"), "code": gettext("by code")}
+    places = {
+        "admin": gettext("in the admin"),
+        "command": gettext("by a command"),
+        "api": gettext("by the API"),
+        "code": gettext("by code"),
+    }
     person = gettext("by %s") % override.created_by.get_username() if override.created_by else ""
     return listed(filter(None, [person, places.get(override.source, override.source), ago(override.created_at)]))
 

@@ -22,7 +22,7 @@ from ratewindow.conf.in_words import as_sentence, listed
 from ratewindow.counting import minutes
 from ratewindow.health import processes
 from ratewindow.health.processes import moment
-from ratewindow.identity.address import UNTRUSTED
+from ratewindow.identity.address import UNTRUSTED, is_internal
 from ratewindow.limiter.problem import Problem
 from ratewindow.request import without_redis
 from ratewindow.rulebook import kill_switch, reading
@@ -184,6 +184,11 @@ def uncollected(store: dict[str, Any]) -> list[str]:
 def proxies(found: Sequence[Process]) -> list[str]:
     """What processes say of a proxy that is not trusted, each sentence once."""
     return _warnings([{"warnings": [each for each in process.get("warnings", ()) if each[0] == UNTRUSTED]} for process in found])
+
+
+def is_proxy(found: Sequence[Process], identity: str) -> bool:
+    """Whether a client is likely a proxy that is not trusted: what is done about it is done to all visitors."""
+    return bool(identity) and is_internal(identity) and bool(proxies(found))
 
 
 def _switch() -> dict[str, Any]:

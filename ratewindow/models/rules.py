@@ -43,6 +43,9 @@ class Mode(models.TextChoices):
     OFF = "off", _("Off")
 
 
+PLACES = ("path", "prefix", "regex", "route")  # of AppliesTo, as keywords
+
+
 class AppliesTo(models.TextChoices):
     NAMED = "named", _("Only where code names it")
     ALL = "all", _("Every request")
@@ -97,27 +100,15 @@ class RateRuleManager(models.Manager["RateRule"]):
             write = self.update_or_create if overwrite else self.get_or_create
             rule, created = write(name=name, defaults=fields)
             if created or overwrite:
-                rule.windows.all().delete()
-                for window in windows:
-                    period = timedelta(milliseconds=window.period_ms)
-                    rule.windows.create(limit=window.limit, period=period, **rate_options.said(window))
+                write_limits(rule, windows)
         return rule, created
 
     def checked(self, name: str, rate: str, places: dict[str, str | None], fields: dict[str, Any]) -> tuple[Window, ...]:
         """The windows of a rule defined in code; adds ``applies_to`` and ``pattern`` to `fields`. Raises ValueError."""
-        given = {kind: pattern for kind, pattern in places.items() if pattern is not None}
-        if len(given) > 1:
-            raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in places)}, not {len(given)}")
-        for kind, pattern in given.items():
-            fields |= {"applies_to": kind, "pattern": pattern}
-        if isinstance(fields.get("methods"), list | tuple | set | frozenset):
-            fields["methods"] = ",".join(map(str, fields["methods"]))
+        spell_out(name, places, fields)
         check_name(name)
         rate_options.check_types(fields, self.model())  # a column would convert 1.5 and True to 1, and anything to text
-        of_limits = {each: fields.pop(each) for each in rate_options.OF_LIMITS if each in fields}
-        windows = rate_options.Options(**of_limits).windows(rate)
-        if not windows:
-            raise ValueError(f"rule {name!r}: an empty rate limits nothing: write for example 5/m")
+        windows = take_limits(name, rate, fields)
         row = self.model(name=name, **fields)
         try:
             row.clean_fields()
@@ -139,6 +130,34 @@ class RateRuleManager(models.Manager["RateRule"]):
 
 
 _TEXTS = ("description", "pattern", "methods", "on_error", "limits_from", "message")  # columns that are NOT NULL
+
+
+def spell_out(name: str, places: dict[str, str | None], fields: dict[str, Any]) -> None:
+    """Write ``path=`` or another of PLACES, and a list of methods, into `fields` as columns have them. Raises ValueError."""
+    given = {kind: pattern for kind, pattern in places.items() if pattern is not None}
+    if len(given) > 1:
+        raise ValueError(f"rule {name!r}: give one of {', '.join(f'{kind}=' for kind in places)}, not {len(given)}")
+    for kind, pattern in given.items():
+        fields |= {"applies_to": kind, "pattern": pattern}
+    if isinstance(fields.get("methods"), list | tuple | set | frozenset):
+        fields["methods"] = ",".join(map(str, fields["methods"]))
+
+
+def take_limits(name: str, rate: str, fields: dict[str, Any]) -> tuple[Window, ...]:
+    """The windows of a rate, with the options of limits, which are taken out of `fields`. Raises ValueError."""
+    of_limits = {each: fields.pop(each) for each in rate_options.OF_LIMITS if each in fields}
+    windows = rate_options.Options(**of_limits).windows(rate)
+    if not windows:
+        raise ValueError(f"rule {name!r}: an empty rate limits nothing: write for example 5/m")
+    return windows
+
+
+def write_limits(rule: Any, windows: Iterable[Window]) -> None:
+    """Replace the limits of a rule. Also of one of a migration, whose class has no methods."""
+    rule.windows.all().delete()
+    for window in windows:
+        period = timedelta(milliseconds=window.period_ms)
+        rule.windows.create(limit=window.limit, period=period, **rate_options.said(window))
 
 
 def problems(row: Any) -> dict[str, ValueError]:

@@ -124,14 +124,16 @@ class Released:
 
     who: str
     rules: tuple[str, ...] = ()  # that had counted something
-    ended: int = 0
+    ended: int | None = 0  # blocks; None if that is not told
     failure: str = ""  # why not all counts could be deleted
 
-    def in_words(self, with_blocks: bool = True) -> str:
-        """A sentence about the result. Without blocks it is for people who may not be told whether there were any."""
+    def in_words(self) -> str:
         counts = gettext("its counts under %s deleted") % listed(self.rules) if self.rules else gettext("no counts deleted")
-        blocks = ngettext("%d block ended", "%d blocks ended", self.ended) % self.ended
-        done = listed([counts, blocks if with_blocks else gettext("any block that named it ended")])
+        if self.ended is None:
+            blocks = gettext("any block that named it ended")
+        else:
+            blocks = ngettext("%d block ended", "%d blocks ended", self.ended) % self.ended
+        done = listed([counts, blocks])
         sentence = gettext("Released %(who)s: %(done)s.") % {"who": self.who, "done": done}
         if not self.failure:
             return sentence

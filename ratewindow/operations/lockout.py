@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext
 from ratewindow.conf.in_words import duration
 from ratewindow.identity.request_attributes import sent_to
 from ratewindow.limiter.penalties import as_growing
+from ratewindow.operations.rights import may_view_overrides
 from ratewindow.overrides.lookup import ALLOW, BLOCK, Overrides, Ruling
 from ratewindow.overrides.subjects import Subject
 from ratewindow.rulebook import current
@@ -92,12 +93,7 @@ def _samples(pattern: Any) -> list[str]:
     return [text % {name: _SAMPLES.get(name, "1") for name in names} for text, names in normalize(pattern.regex.pattern)]
 
 
-def may_view_overrides(request: HttpRequest) -> bool:
-    """Whether the user of this request may know that there is any block, exemption or other rate."""
-    return any(request.user.has_perm(f"ratewindow.{verb}_override") for verb in ("view", "change"))
-
-
 def is_exempt(request: HttpRequest, rule: str) -> bool:
     """Whether the user of this request is exempt from a rule, and may know that."""
-    held = current.rulebook().overrides if may_view_overrides(request) else None
+    held = current.rulebook().overrides if may_view_overrides(request.user) else None
     return held is not None and any(each.action == ALLOW and each.rule in ("", rule) for each in held.of_request(request))

@@ -133,6 +133,16 @@ def grouped(who: Who) -> tuple[list[Name], list[Name]]:
     ]
 
 
+def listed(found: Offenders) -> list[tuple[Name, list[Name]]]:
+    """Networks with their clients, and the clients in none of them, those most refused first."""
+    networks = {network.value for network in found.networks}
+    inside: defaultdict[str, list[Name]] = defaultdict(list)
+    for client in found.clients:
+        inside[client.inside if client.inside in networks else ""].append(client)
+    names = sorted([*found.networks, *inside.pop("", ())], key=lambda name: (-name.refused, -name.would_refuse))
+    return [(name, inside[name.value]) for name in names]
+
+
 def how_many(clients: Group, column: str, registers: str) -> HowMany:
     """How many visitors have any of that number; all of them are listed unless something was dropped."""
     listed = len({visitor(name, "") for name, counted in clients.named.items() if getattr(counted, column)})

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy as _, ngettext, pgett
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import filled, number, percent
-from ratewindow.counting.sums import NOTHING
+from ratewindow.counting.sums import NOTHING, Sums
 from ratewindow.overrides.subjects import is_target
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
@@ -120,6 +120,12 @@ def summary(reading: Reading, show: Callable[[str], str]) -> str:
     if first.outcome == WOULD_REFUSE:
         sentences.append(_counts(report))
     return " ".join(sentences)
+
+
+def ranked(report: Report) -> list[tuple[str, Sums]]:
+    """The rules that requests matched, those that refuse most first."""
+    order = sorted(report.rules.items(), key=lambda item: (-item[1].refused, -item[1].would_refuse, -item[1].passed, item[0]))
+    return [(name, sums) for name, sums in order if sums.met]
 
 
 def refuses_everybody(spell: Spell, everybody: Everybody) -> str:

@@ -13,17 +13,18 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow import rooms
-from ratewindow.admin.base import render_page, reverse
-from ratewindow.admin.overrides.form import REQUIRED, typed_client
-from ratewindow.admin.rights import may_look_up, may_release, require
+from ratewindow import rooms, staff
+from ratewindow.admin.base import may_view_users, render_page, reverse
+from ratewindow.admin.overrides.form import REQUIRED
 from ratewindow.admin.wording import MODES
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
 from ratewindow.identity.address import is_internal
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import Override, RateRule
-from ratewindow.operations.clients import free, release, standing, used, values_of
+from ratewindow.operations.clients import free, standing, used, values_of
+from ratewindow.operations.forms import typed_client
+from ratewindow.operations.rights import may_look_up, may_release, require
 from ratewindow.overrides.lookup import BLOCK, Ruling
 from ratewindow.overrides.subjects import EXAMPLES, in_words, is_target, parse_subject
 from ratewindow.rooms import Link
@@ -50,7 +51,7 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
         subject = parse_subject(identity)
     except ValueError:  # all visitors together
         return links
-    blocks = _blocks(identity) if subject.one_client and not subject.hashed and may_look_up(request) else []
+    blocks = _blocks(identity) if subject.one_client and not subject.hashed and may_look_up(request.user) else []
     is_blocked = any(each.rule in ("", rule) for each in blocks)
     given = {"identity": identity, "rule": rule, "lasts": "1h"}
     may_add = request.user.has_perm("ratewindow.add_override") and not (is_target(identity) or is_blocked)
@@ -60,7 +61,7 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
         links.append(
             Link(url(request, ADD, **given, action="rate", rate=rate), gettext("Raise for this client…"), short=gettext("Raise…"))
         )
-    if may_release(request) and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
+    if may_release(request.user) and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
         links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
     if ends_s := [each.expires_s for each in blocks if not rule or each.rule in ("", rule)]:
         links.append(Link(url(request, LIST, q=identity), _until(max(ends_s))))
@@ -127,12 +128,12 @@ class ReleaseForm(forms.Form):
         self._request = request
 
     def clean_identity(self) -> str:
-        return typed_client(self._request, self.cleaned_data["identity"])
+        return typed_client(self._request.user, self.cleaned_data["identity"], may_view_users(self._request))
 
 
 def release_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The form. There is no undo: the client is counted again, and can be blocked again."""
-    require(may_release(request))
+    require(may_release(request.user))
     form = ReleaseForm(request)
     if form.is_valid() and _release(request, form):
         return HttpResponseRedirect(request.path)
@@ -153,8 +154,8 @@ def release_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def _standing(request: HttpRequest) -> dict[str, Any]:
     """What ``override/standing.html`` shows of the client in the page's address."""
     try:
-        identity = typed_client(request, request.GET["identity"])
-        now = standing(identity, request.GET.get("rule", ""), with_overrides=may_look_up(request))
+        identity = typed_client(request.user, request.GET["identity"], may_view_users(request))
+        now = standing(identity, request.GET.get("rule", ""), with_overrides=may_look_up(request.user))
     except forms.ValidationError as error:
         return {"problem": " ".join(error.messages)}
     except ValueError as error:
@@ -162,7 +163,7 @@ def _standing(request: HttpRequest) -> dict[str, Any]:
     return {
         "who": in_words(identity),
         "overrides": [(each, in_words(each.identity), each.until()) for each in now.overrides],
-        "hides_overrides": not may_look_up(request),
+        "hides_overrides": not may_look_up(request.user),
         "rules": [(each, MODES[each.mode], used(each), free(each)) for each in now.rules],
         "note": now.note,
         "links": [link for link in of_client(request, identity) if not link.url.startswith(request.path)],
@@ -171,13 +172,12 @@ def _standing(request: HttpRequest) -> dict[str, Any]:
 
 def _release(request: HttpRequest, form: ReleaseForm) -> bool:
     """Release the client of a valid form; False, with the error in the form, if that is not possible."""
-    identity, rule = form.cleaned_data["identity"], form.cleaned_data["rule"]
     try:
-        released = release(identity, rule)
-    except ValueError as error:
-        form.add_error("rule" if rule and "rule" in str(error) else "identity", f"{translated(error)}.")
+        released = staff.release(form.cleaned_data["identity"], form.cleaned_data["rule"], by=request.user)
+    except forms.ValidationError as error:
+        form.add_error(None, error)
         return False
-    (messages.warning if released.failure else messages.success)(request, released.in_words(with_blocks=may_look_up(request)))
+    (messages.warning if released.failure else messages.success)(request, released.in_words())
     LogEntry.objects.create(
         user_id=str(request.user.pk),
         content_type=ContentType.objects.get_for_model(Override),

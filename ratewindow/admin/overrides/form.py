@@ -3,38 +3,25 @@
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
-from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import EditForm
-from ratewindow.admin.rights import check_code, may_switch, may_view_users, whom
-from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import translated
+from ratewindow.admin.base import EditForm, may_view_users
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override
-from ratewindow.models.overrides import CONTAINS_AUTHOR, after
+from ratewindow.models.overrides import CONTAINS_AUTHOR
+from ratewindow.operations.forms import PlainOverrideForm, typed_client
 from ratewindow.operations.lockout import contains_author
+from ratewindow.operations.rights import whom
 from ratewindow.overrides import conditions
 from ratewindow.overrides.lookup import BLOCK
-from ratewindow.overrides.subjects import EXAMPLES, as_subject, parse_subject
+from ratewindow.overrides.subjects import EXAMPLES, parse_subject
 
 DEFAULT_DURATION = "1h"
 REQUIRED = format_lazy(_("Enter a client, such as {examples}."), examples=_(EXAMPLES))
-
-
-def typed_client(request: HttpRequest, text: str) -> str:
-    """The subject that a text names. Raises ValidationError."""
-    if ":" in text:  # without one it names no key, and a login name may look like the path of a function
-        check_code(request, text)
-    try:
-        return as_subject(text, find_users=may_view_users(request))
-    except ValueError as error:
-        raise ValidationError(f"{translated(error)}.") from None
 
 
 class WhoInput(forms.TextInput):
@@ -47,7 +34,8 @@ class WhoInput(forms.TextInput):
         return format_html('{}<datalist id="{}">{}</datalist>', text, choices, options)
 
 
-class OverrideForm(EditForm):
+class OverrideForm(EditForm, PlainOverrideForm):
+    source = "admin"
     lasts = forms.CharField(
         label=_("Duration"),
         required=False,
@@ -86,40 +74,13 @@ class OverrideForm(EditForm):
             self.fields["reason"].required = True
 
     def clean_identity(self) -> str:
-        return typed_client(self.request, self.cleaned_data["identity"])
+        return typed_client(self.by, self.cleaned_data["identity"], may_view_users(self.request))
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        lasts = cleaned.get("lasts")
-        if lasts and cleaned.get("expires_at") and "expires_at" in self.changed_data:
-            if "lasts" in self.changed_data:
-                self.add_error("lasts", gettext("Enter either a duration or an end, not both."))
-        elif lasts:
-            begins = time_zone.aware(cleaned["starts_at"]) if cleaned.get("starts_at") else None
-            try:
-                cleaned["expires_at"] = after(lasts, begins if begins and begins > time_zone.now() else None)
-            except ValidationError as error:
-                self.add_error("lasts", error.message_dict["expires_at"])
-        return cleaned
-
-    def _post_clean(self) -> None:
-        if self.instance._state.adding:
-            self.instance.created_by, self.instance.source = self.request.user, "admin"
-        super()._post_clean()  # type: ignore[misc]
-        if not self.errors and (problem := self._forbidden()):
-            self.add_error("identity" if "identity" in self.fields else None, problem)
-
-    def _forbidden(self) -> str:
-        """Why this person may not save it; empty if they may."""
-        subject = parse_subject(self.instance.identity)
-        if self.instance.action == BLOCK and contains_author(self.request, subject):
+    def forbidden(self) -> str:
+        if self.instance.action == BLOCK and contains_author(self.request, parse_subject(self.instance.identity)):
             problem = gettext("This block contains you (%s) and would lock you out. Choose a narrower identity.")
-            return problem % whom(self.request, self.instance.identity)
-        if subject.takes_switch and not may_switch(self.request):
-            return gettext(
-                "This may apply to all visitors, or nearly all. You need the permission to switch all limits off to save it."
-            )
-        return ""
+            return problem % whom(self.by, self.instance.identity)
+        return super().forbidden()
 
     def errors_of(self, field: str, errors: list[Any]) -> list[Any]:
         """An identity is fixed after the first save. The model's errors quote it, which the user may not be allowed to see."""

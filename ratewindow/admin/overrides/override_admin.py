@@ -14,14 +14,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
+from ratewindow import staff
 from ratewindow.admin.base import RecordedAdmin, register, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.overrides.form import OverrideForm, QuickForm
-from ratewindow.admin.rights import may_release, may_see, require, whom
 from ratewindow.admin.wording import made_by
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed, some_of
 from ratewindow.models import Override
+from ratewindow.operations.rights import may_release, may_see, require, whom
 from ratewindow.overrides.subjects import as_subject, parse_subject
 
 _ACTIONS = {"allow": _("Exempt"), "block": _("Block"), "rate": _("Rate")}
@@ -37,12 +38,14 @@ def action_badge(override: Override) -> SafeString:
 def row(request: HttpRequest) -> Any:
     """The column of who it is for and why, as this user may see it; who sees masks could learn from an order by identities."""
 
-    @admin.display(description=_("who"), ordering="identity" if may_see(request) else None)
+    @admin.display(description=_("who"), ordering="identity" if may_see(request.user) else None)
     def row(override: Override) -> SafeString:
         rule = gettext("rule %s") % override.rule if override.rule else gettext("all rules")
         details = " · ".join(filter(None, [rule, override.reason, made_by(override)]))
         return format_html(
-            '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>', whom(request, override.identity), details
+            '<strong class="rw-who">{}</strong> <span class="rw-sentence">{}</span>',
+            whom(request.user, override.identity),
+            details,
         )
 
     return row
@@ -71,13 +74,12 @@ def end_button(override: Override) -> SafeString:
 
 @admin.action(description=_("End selected ones now"), permissions=["change"])
 def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
-    lasting = list(overrides.not_ended())
     with transaction.atomic():
-        overrides.end()
+        lasting = staff.end_all(overrides, by=request.user)
         for override in lasting:
             model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
     if lasting:
-        messages.success(request, gettext("Ended: %s.") % some_of(whom(request, each.identity) for each in lasting))
+        messages.success(request, gettext("Ended: %s.") % some_of(whom(request.user, each.identity) for each in lasting))
     else:
         messages.info(request, gettext("Nothing to end: they have already ended."))
 
@@ -119,15 +121,15 @@ class OverrideAdmin(RecordedAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Whom they are for: their own texts are numbers."""
         _, *others = super().get_deleted_objects(objs, request)
-        return [each.words_for(whom(request, each.identity)) for each in objs], *others
+        return [each.words_for(whom(request.user, each.identity)) for each in objs], *others
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only release clients see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or may_release(request)}
+        return {**perms, "view": perms["view"] or may_release(request.user)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if request.method == "GET" and not self.has_view_or_change_permission(request) and may_release(request):
+        if request.method == "GET" and not self.has_view_or_change_permission(request) and may_release(request.user):
             return HttpResponseRedirect(reverse(client.RELEASE, request=request))
         form = QuickForm() if self.has_add_permission(request) else None
         return super().changelist_view(request, {"quick_form": form, **(extra_context or {})})
@@ -140,11 +142,11 @@ class OverrideAdmin(RecordedAdmin):
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
         """Identities can be searched only by staff who may see them."""
-        return ["rule", "reason", *(["identity"] if may_see(request) else [])]
+        return ["rule", "reason", *(["identity"] if may_see(request.user) else [])]
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Those for exactly the client that is typed, as requests are matched; else those that have the words."""
-        if search_term and may_see(request):
+        if search_term and may_see(request.user):
             with suppress(ValueError):
                 exact = queryset.naming(parse_subject(as_subject(search_term, find_users=False)))
                 if exact.exists():
@@ -153,7 +155,7 @@ class OverrideAdmin(RecordedAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Nor can others filter by them in the query string."""
-        if lookup.partition("__")[0] == "identity" and not may_see(request):
+        if lookup.partition("__")[0] == "identity" and not may_see(request.user):
             return False
         return super().lookup_allowed(lookup, value, request)
 
@@ -165,18 +167,18 @@ class OverrideAdmin(RecordedAdmin):
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> HttpResponse:
         override = kwargs.get("obj")
         if override is not None:
-            context["subtitle"] = override.words_for(whom(request, override.identity))
-            context["links"] = client.of_client(request, override.identity, override.rule) if may_see(request) else []
+            context["subtitle"] = override.words_for(whom(request.user, override.identity))
+            context["links"] = client.of_client(request, override.identity, override.rule) if may_see(request.user) else []
         elif (action := request.GET.get("action")) in Override.Action.values:  # reached from a client
             context["title"] = Override.Action(action).label
         return super().render_change_form(request, context, *args, **kwargs)
 
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        obj.named = obj.words_for(whom(request, obj.identity))  # its number would tell how many there are
+        obj.named = obj.words_for(whom(request.user, obj.identity))  # its number would tell how many there are
         return super().response_add(request, obj, *args, **kwargs)
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
-        obj.named = obj.words_for(whom(request, obj.identity))
+        obj.named = obj.words_for(whom(request.user, obj.identity))
         return super().response_change(request, obj)
 
     def save_model(self, request: HttpRequest, obj: Override, form: Any, change: bool) -> None:

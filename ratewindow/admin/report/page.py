@@ -1,9 +1,8 @@
 """The form of the report, and what its templates show: the sentence, the chart, who is refused, what each rule did, and what
 can be done."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -13,23 +12,22 @@ from django import forms
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
-from ratewindow import conf, rooms
-from ratewindow.admin.base import reverse
-from ratewindow.admin.report.remedies import is_proxy, on_client, on_rule, remedies
-from ratewindow.admin.rights import display, may_see, may_view_users
+from ratewindow import conf, rooms, staff
+from ratewindow.admin.base import may_view_users, reverse
+from ratewindow.admin.report.remedies import on_client, on_rule, remedies
 from ratewindow.admin.state import glance
 from ratewindow.admin.wording import FAILED, LIMIT_OR_BLOCK, REFUSED, mode_in_words, short_sentence
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent
-from ratewindow.health import emergency, overview
+from ratewindow.health import overview
 from ratewindow.models import RateRule, ThrottleStat
-from ratewindow.operations.lockout import may_view_overrides
+from ratewindow.operations.rights import display, may_see, may_view_overrides
 from ratewindow.overrides import users
-from ratewindow.report.offenders import HowMany, Name, Offenders
-from ratewindow.report.reading import Reading, read
-from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, WITHOUT_BLOCKS, Report, between, last
+from ratewindow.report.offenders import Name, Offenders, listed
+from ratewindow.report.reading import Reading
+from ratewindow.report.report import CHOICES, DAY, HOUR, LONGEST, Report, between, last
 from ratewindow.report.spells import WOULD_REFUSE
-from ratewindow.report.summary import about, chart_data, clients, figures, long_label, span, summary, table, who_was_refused
+from ratewindow.report.summary import about, chart_data, clients, figures, long_label, ranked, span, table, who_was_refused
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import BLOCKS
 
@@ -54,7 +52,7 @@ class ReportForm(forms.Form):
         """With a `rule` of that rule alone, and usually of a day."""
         super().__init__({"period": "24h", **request.GET.dict(), "rule": rule} if rule else request.GET, label_suffix="")
         self._request = request
-        self._blocks = {BLOCKS} if may_view_overrides(request) else set[str]()
+        self._blocks = {BLOCKS} if may_view_overrides(request.user) else set[str]()
         names = sorted(_rule_names(self.data.get("rule", "")) - ({BLOCKS} - self._blocks))
         cast(forms.ChoiceField, self.fields["rule"]).choices = [("", gettext("All rules")), *((name, name) for name in names)]
 
@@ -89,14 +87,8 @@ class ReportForm(forms.Form):
         """`most` names of each kind: clients, networks."""
         now, status = time_zone.now(), glance(self._request)
         start, end = self._value("start"), self._value("end") or now
-        return read(
-            between(start, min(end, now), now) if start else last(self.chosen(), now),
-            self.rule_name() or ("" if self._blocks else WITHOUT_BLOCKS),
-            now,
-            most,
-            status["store"]["reachable"],
-            emergency.of_all(status["processes"]),
-        )
+        period = between(start, min(end, now), now) if start else last(self.chosen(), now)
+        return staff.read_report(period, self.rule_name(), now, most, status, self._request.user)
 
     def _value(self, name: str) -> Any:
         return self.cleaned_data.get(name) if self.is_valid() else None
@@ -125,13 +117,12 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
     status = glance(request)
     proxies = overview.proxies(status["processes"])
     rules = list(rule_lines(request, report))
-    first, show = next(iter(reading.spells), None), partial(display, request)
-    behind, bound = reading.behind, reading.offenders.bound.rank
-    if behind is not None and is_proxy(request, behind.value):
-        behind = replace(behind, value="", clients=HowMany(0), known=None)  # it is none of those who are behind it
+    first, show = next(iter(reading.spells), None), partial(display, request.user)
+    told = staff.without_proxy(reading, status)
+    behind, bound = told.behind, reading.offenders.bound.rank
     return {
         "report": report,
-        "summary": " ".join([*proxies, summary(replace(reading, behind=behind), show)]),
+        "summary": staff.first_sentences(told, status, request.user),
         "warnings": [each for each in status["warnings"] if each not in proxies],
         "is_loud": any(spell.outcome != WOULD_REFUSE and spell.ongoing for spell in reading.spells),
         "span": span(report),
@@ -155,11 +146,11 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
         "who": client_lines(request, reading.offenders, form.rule_name()),
         "who_was_refused": who_was_refused(reading.offenders),
         "bound": number(bound) if bound else "",
-        "masked": not may_see(request),
+        "masked": not may_see(request.user),
         "hashed": conf.current().anonymize == "all",
         "is_mistake": proxies or any(spell.everybody is not None for spell in reading.spells),
         "rules": rules,
-        "reasons": reasons(report, with_blocks=may_view_overrides(request)),
+        "reasons": reasons(report, with_blocks=may_view_overrides(request.user)),
         "stats": conf.current().stats,
     }
 
@@ -167,7 +158,7 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
 def _name(request: HttpRequest, identity: str) -> str:
     """The login name of a user, for who may see users."""
     kind, _, key = identity.partition(":")
-    return users.login_name(key) if kind == "user" and may_see(request) and may_view_users(request) else ""
+    return users.login_name(key) if kind == "user" and may_see(request.user) and may_view_users(request) else ""
 
 
 def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
@@ -195,7 +186,6 @@ def _marks(request: HttpRequest, report: Report, rule: str) -> Iterator[dict[str
             yield {"step": step, "when": when, "short": mark.short, "text": mark.text, "url": mark.url}
 
 
-MOST_CLIENTS = 12  # and networks of clients that behave alike
 MOST_RULES = 100  # in the table; a report of a single rule shows any other
 
 
@@ -206,7 +196,7 @@ def client_lines(request: HttpRequest, found: Offenders, rule: str = "") -> list
     def line(name: Name, members: Sequence[Name] = ()) -> dict[str, Any]:
         note = clients(name.clients) if name.clients.number else pgettext("network", "in %s") % name.hint if name.hint else ""
         return {
-            "who": display(request, name.value),
+            "who": display(request.user, name.value),
             "note": note,
             "refused": number(name.refused),
             "would_refuse": number(name.would_refuse),
@@ -217,19 +207,13 @@ def client_lines(request: HttpRequest, found: Offenders, rule: str = "") -> list
             "members": [line(client) for client in members],
         }
 
-    networks = {network.value for network in found.networks}
-    inside: defaultdict[str, list[Name]] = defaultdict(list)
-    for client in found.clients:
-        inside[client.inside if client.inside in networks else ""].append(client)
-    names = sorted([*found.networks, *inside.pop("", ())], key=lambda name: (-name.refused, -name.would_refuse))
-    return [line(name, inside[name.value]) for name in names[:MOST_CLIENTS]]
+    return [line(name, members) for name, members in listed(found)[: staff.MOST_CLIENTS]]
 
 
 def rule_lines(request: HttpRequest, report: Report) -> Iterator[dict[str, Any]]:
-    """The rules that requests matched, those that refuse most first."""
+    """The rules of `ranked`."""
     may_open = request.user.has_perm("ratewindow.view_raterule")
-    order = sorted(report.rules.items(), key=lambda item: (-item[1].refused, -item[1].would_refuse, -item[1].passed, item[0]))
-    met = [(name, sums) for name, sums in order if sums.met][:MOST_RULES]
+    met = ranked(report)[:MOST_RULES]
     rows = {row.name: row for row in RateRule.objects.filter(name__in=[name for name, _ in met]).prefetch_related("windows")}
     for name, sums in met:
         row = rows.get(name)

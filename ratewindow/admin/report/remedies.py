@@ -7,11 +7,10 @@ from django.utils.translation import gettext
 
 from ratewindow.admin.base import reverse
 from ratewindow.admin.overrides.client import ADD, of_client, scaled, url
-from ratewindow.admin.rights import may_see, may_switch
 from ratewindow.admin.state import glance
 from ratewindow.health import overview
-from ratewindow.identity.address import is_internal
 from ratewindow.models import Mode, RateRule
+from ratewindow.operations.rights import may_see, may_switch
 from ratewindow.overrides.subjects import EVERYBODY, masked
 from ratewindow.report.reading import Reading
 from ratewindow.report.spells import REFUSED, Spell
@@ -53,21 +52,20 @@ def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
 
 
 def is_proxy(request: HttpRequest, identity: str) -> bool:
-    """Whether it is likely a proxy that is not trusted: what is done about it is done to all visitors."""
-    return bool(identity) and is_internal(identity) and bool(overview.proxies(glance(request)["processes"]))
+    return overview.is_proxy(glance(request)["processes"], identity)
 
 
 def on_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:
     """None where the reader may not see the client; a network is shown to all. Nor for a proxy."""
     if is_proxy(request, identity):
         return []
-    return of_client(request, identity, rule) if may_see(request) or masked(identity) == identity else []
+    return of_client(request, identity, rule) if may_see(request.user) or masked(identity) == identity else []
 
 
 def on_rule(request: HttpRequest, rule: str) -> list[Link]:
     """Half of what the rule allows, for everybody; that takes the permission to switch all limits off."""
     rate = scaled(rule, 1 / 2)
-    if not rate or not request.user.has_perm("ratewindow.add_override") or not may_switch(request):
+    if not rate or not request.user.has_perm("ratewindow.add_override") or not may_switch(request.user):
         return []
     form = url(request, ADD, identity=EVERYBODY, action="rate", rule=rule, rate=rate, lasts="1h")
     return [Link(form, gettext("Tighten %s for everybody…") % rule, harms=True, short=gettext("Tighten…"))]

@@ -12,11 +12,11 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
 from ratewindow.admin.report import page
-from ratewindow.admin.rights import display, may_switch, require
 from ratewindow.admin.state import state_page, switch_page
 from ratewindow.conf import time_zone
 from ratewindow.counting.sums import NUMBERS
 from ratewindow.models import ThrottleStat
+from ratewindow.operations.rights import display, may_switch, require
 from ratewindow.report.reading import Reading
 from ratewindow.rooms import Link
 
@@ -36,7 +36,7 @@ def _who(request: HttpRequest, reading: Reading) -> Iterator[Iterable[Any]]:
     found = reading.offenders
     for kind, names in (("network", found.networks), ("client", found.clients)):
         for name in names:
-            yield kind, display(request, name.value), name.refused, name.would_refuse, found.bound.rank
+            yield kind, display(request.user, name.value), name.refused, name.would_refuse, found.bound.rank
 
 
 FILES: dict[str, tuple[Any, Callable[[HttpRequest, Reading], Iterator[Iterable[Any]]]]] = {
@@ -97,11 +97,11 @@ class ReportAdmin(RecordedAdmin):
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only switch limits see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or may_switch(request)}
+        return {**perms, "view": perms["view"] or may_switch(request.user)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
-            require(may_switch(request))
+            require(may_switch(request.user))
             return HttpResponseRedirect(reverse("admin:ratewindow_switch", request=request))
         form = page.ReportForm(request)
         reading = form.read()

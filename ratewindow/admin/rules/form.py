@@ -18,7 +18,6 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow import rooms
 from ratewindow.admin.base import EditForm
-from ratewindow.admin.rights import check_code, may_enforce
 from ratewindow.admin.rules import new_rules
 from ratewindow.admin.wording import clients
 from ratewindow.conf.in_words import translated
@@ -28,6 +27,7 @@ from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import Mode, RateRule, RuleWindow
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.models.rules import AppliesTo, applies_to_choices
+from ratewindow.operations.forms import PlainRuleForm
 from ratewindow.rules import limits_from
 from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED, check_soft
 from ratewindow.start import presets
@@ -90,7 +90,7 @@ COUNTS = [
 _WITH_PATTERN = (AppliesTo.PATH, AppliesTo.PREFIX, AppliesTo.REGEX, AppliesTo.ROUTE)
 
 
-class RuleForm(EditForm):
+class RuleForm(EditForm, PlainRuleForm):
     why = forms.CharField(
         required=False,
         max_length=MOST_REASON,
@@ -154,29 +154,8 @@ class RuleForm(EditForm):
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
         if self.instance._state.adding and "_enforce" in self.data:  # any other button saves in shadow
-            if not may_enforce(self.request):
-                raise ValidationError(
-                    _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."),
-                    code="forbidden",
-                )
-            self.instance.mode = Mode.ENFORCE
+            self.instance.mode = self.permitted(Mode.ENFORCE)
         return cleaned
-
-    def clean_key(self) -> str:
-        return check_code(self.request, self.cleaned_data["key"], self.initial.get("key"))
-
-    def clean_enforce_percent(self) -> int | None:
-        """Enforcing a rule for more clients takes the same permission."""
-        percent: int | None = self.cleaned_data["enforce_percent"]
-        if (
-            self.instance.mode == Mode.ENFORCE
-            and not may_enforce(self.request)
-            and (percent or 100) > self.initial["enforce_percent"]
-        ):
-            raise ValidationError(
-                _("You may not enforce rules for more clients. Ask somebody who may enforce them."), code="forbidden"
-            )
-        return percent
 
 
 def _fill_choices(field: Any, names: list[str], stored: str) -> None:

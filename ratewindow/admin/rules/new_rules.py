@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 
 from ratewindow.admin.base import render_page, reverse
-from ratewindow.admin.rights import require
 from ratewindow.admin.rules.rollout import last_hour_of
 from ratewindow.admin.wording import mode_in_words, sentence_in_code, short_sentence
 from ratewindow.conf.in_words import listed
@@ -18,6 +17,7 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import MOST_WINDOWS, Window
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.models.fields import to_text
+from ratewindow.operations.rights import require
 from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.rate_options import USUAL, said

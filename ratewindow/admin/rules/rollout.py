@@ -12,14 +12,15 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 
+from ratewindow import staff
 from ratewindow.admin.base import reverse
-from ratewindow.admin.rights import may_enforce, require
 from ratewindow.admin.state import emergencies, glance
 from ratewindow.admin.wording import mode_in_words
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent, some_of
 from ratewindow.counting.sums import NOTHING
 from ratewindow.models import Mode, RateRule
+from ratewindow.operations.rights import require
 from ratewindow.report.report import Report, last, waiting
 
 
@@ -76,12 +77,9 @@ def press(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
 
 def move(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule], mode: str) -> None:
     """Bring rules into a mode, and log it. PermissionDenied for who may not enforce rules."""
-    require(mode != Mode.ENFORCE or may_enforce(request))
     with transaction.atomic(using=router.db_for_write(RateRule)):
-        moved = list(rules.select_for_update().exclude(mode=mode).order_by("name"))
+        moved = staff.set_mode(rules, mode, by=request.user)
         for rule in moved:
-            rule.mode = mode
-            rule.save(update_fields=["mode"])
             model_admin.log_change(request, rule, [{"changed": {"fields": ["Mode"]}}])
     if moved:
         saved = gettext("Saved: %s.") % some_of(f"{rule.name}: {mode_in_words(rule)}" for rule in moved)

@@ -22,7 +22,6 @@ from ratewindow import rooms
 from ratewindow.admin.base import WHY, RecordedAdmin, edits_no_rule, register, render_page, reverse
 from ratewindow.admin.overrides.override_admin import until
 from ratewindow.admin.report import page as report
-from ratewindow.admin.rights import may_enforce, require, whom
 from ratewindow.admin.rules import new_rules, proposals, rollout
 from ratewindow.admin.rules.form import RuleForm, RuleWindowInline
 from ratewindow.admin.wording import mode_in_words, sentence, short_sentence
@@ -31,6 +30,7 @@ from ratewindow.conf.in_words import translated
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule
 from ratewindow.models.origin import MOST_REASON
+from ratewindow.operations.rights import may_enforce, require, whom
 from ratewindow.report.report import last
 from ratewindow.rulebook import reading
 from ratewindow.rules.site_routes import doubts, matched_by, routes
@@ -158,10 +158,10 @@ class RateRuleAdmin(RecordedAdmin):
                 "since": time_zone.in_short(rule.mode_since),
                 "may_edit": may_edit,
                 "lower": proposals.lower_limits(request, rule, shown.report.known) if may_edit else None,
-                "may_enforce": may_enforce(request),
+                "may_enforce": may_enforce(request.user),
                 "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
                 "preview": _preview_of_row(rule),
-                "overrides": [(each, whom(request, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
+                "overrides": [(each, whom(request.user, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
                 "edits": [
                     (edit, time_zone.in_short(edit.at))
                     for room in rooms.installed()
@@ -229,7 +229,7 @@ class RateRuleAdmin(RecordedAdmin):
         )
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
-        return self.has_change_permission(request) and may_enforce(request)
+        return self.has_change_permission(request) and may_enforce(request.user)
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("ratewindow.export_throttlestat")

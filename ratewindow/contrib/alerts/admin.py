@@ -13,9 +13,9 @@ from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
-from ratewindow.admin.rights import require
 from ratewindow.contrib.alerts.models import WAY_OF, AlertChannel
 from ratewindow.contrib.alerts.sending import send_test
+from ratewindow.operations.rights import require
 
 
 class ChannelForm(forms.ModelForm):  # type: ignore[type-arg]

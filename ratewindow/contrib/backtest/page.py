@@ -15,7 +15,6 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
 from ratewindow.admin.base import edits_no_rule, render_page, reverse
-from ratewindow.admin.rights import display, may_see, require
 from ratewindow.admin.rules.new_rules import limit_values
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence, duration, filled, listed, number, percent, translated
@@ -25,6 +24,7 @@ from ratewindow.contrib.backtest.result import Bounds, Busy, Numbers, OfPeriod, 
 from ratewindow.contrib.backtest.run import Plan, backtest, of_rates, of_rule
 from ratewindow.limiter.problem import Problem
 from ratewindow.models import RateRule
+from ratewindow.operations.rights import display, may_see, require
 from ratewindow.rooms import Link
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule, check_pattern
@@ -317,7 +317,7 @@ def _who(request: HttpRequest, each: Busy) -> dict[str, Any]:
     answered."""
     client, did = each.peak, each.did
     return {
-        "client": _text(each.name) if each.name and may_see(request) else display(request, client.client),
+        "client": _text(each.name) if each.name and may_see(request.user) else display(request.user, client.client),
         "peak": client.peak,
         "peak_text": number(client.peak),
         "requests": number(client.requests),

@@ -14,9 +14,8 @@ from django.utils.translation import gettext, gettext_lazy as _
 from redis.exceptions import RedisError
 
 from ratewindow import rooms
-from ratewindow.admin.base import edits_no_rule, render_page, reverse
+from ratewindow.admin.base import edits_no_rule, may_view_users, render_page, reverse
 from ratewindow.admin.overrides import client
-from ratewindow.admin.rights import display, may_look_up, may_see, may_view_users, require
 from ratewindow.admin.rules.form import USUAL_METHODS
 from ratewindow.admin.rules.proposals import for_requests_like
 from ratewindow.admin.wording import MODES
@@ -29,7 +28,7 @@ from ratewindow.identity import split
 from ratewindow.identity.privacy import anonymous
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.models import RateRule
-from ratewindow.operations.lockout import may_view_overrides
+from ratewindow.operations.rights import display, may_look_up, may_see, may_view_overrides, require
 from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, masked, parse_subject, texts_of
 from ratewindow.rooms import Link
 from ratewindow.rulebook import current
@@ -65,7 +64,7 @@ class ExplainForm(forms.Form):
         self.found: Mapping[str, Any] = {}
 
     def clean(self) -> dict[str, Any]:
-        may_tell = may_view_overrides(self._request)
+        may_tell = may_view_overrides(self._request.user)
         try:
             if self.by_code:
                 self.found = _refusal_context(self._request, codes.find(self.cleaned_data.get("code", ""), may_tell))
@@ -80,7 +79,7 @@ class ExplainForm(forms.Form):
     def _explanation(self, typed: Mapping[str, str]) -> Explanation:
         headers, fields = pairs(typed["headers"].splitlines(), ":"), pairs(typed["fields_"].splitlines(), "=")
         said = Description(typed["method"] or "GET", typed["path"], typed["address"], typed["user"], headers, fields)
-        return explain(said, find_users=may_view_users(self._request), with_overrides=may_look_up(self._request))
+        return explain(said, find_users=may_view_users(self._request), with_overrides=may_look_up(self._request.user))
 
 
 def urls(model_admin: Any) -> list[URLPattern]:
@@ -95,8 +94,8 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         query = urlencode({name: form.data[name] for name in form.fields if form.data.get(name)})
         return HttpResponseRedirect(f"{request.path}?{query}")
     with suppress(RedisError, OSError):  # who sees masks could try clients until one is refused
-        last = request.GET.get("last", "") if may_see(request) else ""
-        if last and (newest := codes.newest_of(last, with_overrides=may_view_overrides(request))):
+        last = request.GET.get("last", "") if may_see(request.user) else ""
+        if last and (newest := codes.newest_of(last, with_overrides=may_view_overrides(request.user))):
             return HttpResponseRedirect(f"{request.path}?code={newest.code}")
     return render_page(
         model_admin, request, "admin/ratewindow/explain/page.html", gettext("Explain"), {"form": form, **form.found}
@@ -115,7 +114,7 @@ def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any
                 {
                     "said": words.refused_by(by.rule, by.reason),
                     "window": by.window,
-                    "who": display(request, by.identity),
+                    "who": display(request.user, by.identity),
                     "now": [*link_of_client(request, by.identity, method=method, path=path, fields_=_typed(by.rule))],
                     "actions": [*_actions(request, by.identity, by.rule)],
                 }
@@ -146,7 +145,7 @@ def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, A
         "rules": [_row(request, line, keys) for line in found.lines],
         # The hash of whoever was typed could be found elsewhere by who sees masks.
         "actions": [
-            *(_actions(request, who, rule) if found.refused is not None and may_see(request) else ()),
+            *(_actions(request, who, rule) if found.refused is not None and may_see(request.user) else ()),
             *for_requests_like(request, found.request, (line.rule for line in found.lines if line.effect != "no match")),
         ],
         "at": time_zone.local(found.at),
@@ -157,7 +156,7 @@ def _actions(request: HttpRequest, identity: str, rule: str) -> Iterator[Link]:
     """What can be done about a client and the rule that refuses it. For who sees masks the client is its hash, which overrides
     may name, and which leads to nobody."""
     if identity != EVERYBODY_TOGETHER:
-        who = identity if may_see(request) else next(texts_of(identity, lambda part: (anonymous(part),)))
+        who = identity if may_see(request.user) else next(texts_of(identity, lambda part: (anonymous(part),)))
         yield from (link for link in client.of_client(request, who, rule) if not link.url.startswith(request.path))
     for row in RateRule.objects.filter(name=rule):
         yield Link(reverse("admin:ratewindow_raterule_look", [row.pk], request), gettext("Open rule"))
@@ -174,7 +173,8 @@ def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[s
         "effect": line.effect,
         "effect_label": words.EFFECTS[line.effect],
         "why": words.why(line),
-        "who": display(request, line.identity) if may_see(request) else "",  # the mask of what was typed could be found in lists
+        # The mask of what was typed could be found in lists.
+        "who": display(request.user, line.identity) if may_see(request.user) else "",
         "uses": words.uses(line),
         "frees": words.frees(line),
     }
@@ -195,7 +195,7 @@ def link_of_rule(rule: Any) -> Iterator[Link]:
 
 def link_of_client(request: HttpRequest, identity: str, **more: str) -> Iterator[Link]:
     """For a client whom the reader may see, unless the form cannot say who it is. Without a path the page asks for one."""
-    if request.user.has_perm("ratewindow.view_raterule") and (may_see(request) or masked(identity) == identity):
+    if request.user.has_perm("ratewindow.view_raterule") and (may_see(request.user) or masked(identity) == identity):
         with suppress(ValueError):  # an invalid row, which raw SQL has written
             subject = parse_subject(identity)
             parts = [kind_and_name(part) for part in split(subject.text)]

@@ -6,7 +6,6 @@ The core asks for these by the methods of `rooms.Room`, which `apps.py` answers 
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -23,13 +22,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
 from ratewindow.admin.base import RecordedAdmin, register, render_page, reverse
-from ratewindow.admin.rights import check_code, may_enforce, may_see, may_switch, require, whom
-from ratewindow.contrib.history import files, values
+from ratewindow.contrib.history import files, staff, values
 from ratewindow.contrib.history.models import Edit
+from ratewindow.contrib.history.staff import viewable
 from ratewindow.contrib.history.words import Entry
-from ratewindow.models import Mode, RateRule, origin
-from ratewindow.operations.lockout import may_view_overrides
-from ratewindow.overrides.subjects import parse_subject
+from ratewindow.models import RateRule, origin
+from ratewindow.operations.rights import require, whom
 from ratewindow.rooms import Edited, Mark
 
 MOST_OF_OBJECT = 100  # edits on the page of one rule or block
@@ -70,7 +68,7 @@ class EditAdmin(RecordedAdmin):
         ]
 
     def has_view_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
-        kinds = viewable(request)
+        kinds = viewable(request.user)
         return bool(kinds) if obj is None else obj.kind in kinds
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -79,7 +77,7 @@ class EditAdmin(RecordedAdmin):
     has_change_permission = has_delete_permission = has_add_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Edit]:
-        return super().get_queryset(request).filter(kind__in=viewable(request))
+        return super().get_queryset(request).filter(kind__in=viewable(request.user))
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Subjects of other kinds than rules are not searched, since they have identities."""
@@ -96,7 +94,7 @@ class EditAdmin(RecordedAdmin):
     def get_list_display(self, request: HttpRequest) -> Any:
         @admin.display(description=_("what"))
         def what(edit: Edit) -> SafeString:
-            return SafeString(render_to_string("admin/ratewindow/history/what.html", {"entry": Entry.of(edit, request)}))
+            return SafeString(render_to_string("admin/ratewindow/history/what.html", {"entry": Entry.of(edit, request.user)}))
 
         @admin.display(description=_("when"))
         def when(edit: Edit) -> SafeString:
@@ -125,7 +123,7 @@ class EditAdmin(RecordedAdmin):
         if edit is None:
             raise PermissionDenied  # also for one that is not there: which there are is not told
         change = values.undoing(edit) if edit.is_restorable else None
-        sentences = [*forbidden(self, request, change)] if change is not None else []
+        sentences = self._forbidden(request, change) if change is not None else []
         form, problems = ReasonForm(request.POST or None), list[str]()
         if request.method == "POST":
             if change is None or sentences:
@@ -135,19 +133,16 @@ class EditAdmin(RecordedAdmin):
             elif form.is_valid():
                 try:
                     return self._restore(request, change, form.cleaned_data["reason"])
-                except values.ChangedMeanwhile:
-                    problems = [gettext("Somebody has made another edit at this moment. Look at the changes again.")]
-                except values.InvalidValues as error:
-                    told = error.problems if may_see(request) or edit.kind != Edit.Kind.OVERRIDE else []
-                    problems = [*told, gettext("So these values can no longer be saved. Nothing was restored.")]
+                except ValidationError as error:
+                    problems = error.messages
         return render_page(
             self,
             request,
             "admin/ratewindow/history/edit.html",
             pgettext("noun", "Edit"),
             {
-                "entry": Entry.of(edit, request),
-                "undoing": Entry.of(change, request) if change is not None else None,
+                "entry": Entry.of(edit, request.user),
+                "undoing": Entry.of(change, request.user) if change is not None else None,
                 "shown": _digest(change) if change is not None else "",
                 "forbidden": sentences,
                 "problems": problems,
@@ -156,12 +151,20 @@ class EditAdmin(RecordedAdmin):
             },
         )
 
+    def _forbidden(self, request: HttpRequest, change: Edit) -> list[str]:
+        """Why this person may not make a change, in sentences. A site's own class for the model may forbid more."""
+        sentences = [*staff.forbidden(request.user, change)]
+        if sentences or change.kind == Edit.Kind.SWITCH:
+            return sentences
+        of_model: Any = self.admin_site.get_model_admin(values.MODELS[change.kind])
+        may_it = getattr(of_model, f"has_{staff.VERBS[Edit.Action(change.action)]}_permission")(request)
+        return [] if may_it else [gettext("You may not make this change.")]
+
     def _restore(self, request: HttpRequest, change: Edit, reason: str) -> HttpResponse:
-        with origin.edits("restore", user=request.user, reason=reason):
-            values.apply([change])
+        staff.apply(change, by=request.user, reason=reason)
         last = Edit.objects.filter(kind=change.kind, subject=change.subject).first()
         undo = format_html('<a href="{}">{}</a>', Entry(last, "", []).url, gettext("Undo…")) if last is not None else ""
-        messages.success(request, format_html("{} {}", gettext("Restored: %s.") % Entry.of(change, request).title, undo))
+        messages.success(request, format_html("{} {}", gettext("Restored: %s.") % Entry.of(change, request.user).title, undo))
         return HttpResponseRedirect(reverse("admin:ratewindow_history_edit_changelist", request=request))
 
 
@@ -193,7 +196,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         return model_admin._get_obj_does_not_exist_redirect(request, model_admin.opts, object_id)  # type: ignore[no-any-return]
     kind, subject = subject_of(row)
     edits = Edit.objects.filter(kind=kind, subject=subject)[:MOST_OF_OBJECT]
-    name = row.name if isinstance(row, RateRule) else row.words_for(whom(request, row.identity))
+    name = row.name if isinstance(row, RateRule) else row.words_for(whom(request.user, row.identity))
     context = {
         "opts": model_admin.opts,
         "list_name": model_admin.opts.verbose_name_plural,
@@ -203,7 +206,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         "object_url": reverse(
             f"admin:ratewindow_{'raterule_look' if kind == Edit.Kind.RULE else 'override_change'}", [row.pk], request
         ),
-        "entries": [Entry.of(edit, request) for edit in edits],
+        "entries": [Entry.of(edit, request.user) for edit in edits],
     }
     return render_page(model_admin, request, "admin/ratewindow/history/object.html", gettext("History of %s") % name, context)
 
@@ -228,7 +231,7 @@ def subject_of(row: Any) -> tuple[str, str]:
 def _in_words(request: HttpRequest, row: Any) -> str:
     kind, subject = subject_of(row)
     last = Edit.objects.filter(kind=kind, subject=subject).first()
-    entry = Entry.of(last, request) if last is not None else None
+    entry = Entry.of(last, request.user) if last is not None else None
     what = f"{last.by} {entry.way}: {'; '.join(map(str, entry.lines))}".lstrip() if last and entry else "–"
     message = gettext(
         "This has been changed since you opened it (%s). Nothing was saved: open the page anew to edit it as it is now."
@@ -248,56 +251,13 @@ _MOST_LINES = 3  # fields of one edit
 
 def marks(request: HttpRequest, begin: datetime, end: datetime, rule: str) -> Iterator[Mark]:
     """The edits of rules and of the switch in this time, the oldest first; of one `rule`, or of all."""
-    kinds = {*viewable(request)} & {Edit.Kind.RULE, Edit.Kind.SWITCH}
+    kinds = {*viewable(request.user)} & {Edit.Kind.RULE, Edit.Kind.SWITCH}
     edits = Edit.objects.filter(kind__in=kinds, at__gte=begin, at__lt=end)
     if rule:
         edits = edits.filter(Q(kind=Edit.Kind.SWITCH) | Q(subject=rule))
     for edit in edits[:MOST_MARKS][::-1]:
-        entry = Entry.of(edit, request)
+        entry = Entry.of(edit, request.user)
         who, what = edit.by or entry.way, edit.get_action_display().lower()
         if edit.action == Edit.Action.CHANGED:
             what = "; ".join(map(str, entry.lines[:_MOST_LINES]))
         yield Mark(edit.at, f"{who}: {edit.subject or entry.title}", f"{entry.title}: {what} ({who})", entry.url)
-
-
-_VERBS = {Edit.Action.ADDED: "add", Edit.Action.CHANGED: "change", Edit.Action.DELETED: "delete"}
-
-
-def viewable(request: HttpRequest) -> list[str]:
-    """The kinds of edits that a user may see: those of what the user may see."""
-    has_perm = request.user.has_perm
-    may_view = {
-        Edit.Kind.RULE: has_perm("ratewindow.view_raterule") or has_perm("ratewindow.change_raterule"),
-        Edit.Kind.OVERRIDE: may_view_overrides(request),
-        Edit.Kind.RELEASE: may_view_overrides(request),
-        Edit.Kind.SWITCH: has_perm("ratewindow.switch_limits") or has_perm("ratewindow.view_throttlestat"),
-    }
-    return [kind for kind, may in may_view.items() if may]
-
-
-def forbidden(model_admin: "admin.ModelAdmin[Any]", request: HttpRequest, change: Edit) -> Iterator[str]:
-    """Why the user of this request may not make a change, in sentences."""
-    before, after = change.before or {}, change.after or {}
-    if change.kind == Edit.Kind.SWITCH:
-        if not may_switch(request):
-            yield gettext("You may not switch the limits.")
-        return
-    of_model: Any = model_admin.admin_site.get_model_admin(values.MODELS[change.kind])
-    verb, is_rule = _VERBS[Edit.Action(change.action)], change.kind == Edit.Kind.RULE
-    if not getattr(of_model, f"has_{verb}_permission")(request):
-        yield gettext("You may not make this change.")
-    try:
-        for name in ("key", "identity"):
-            check_code(request, after.get(name, ""), before.get(name, ""))
-    except ValidationError as error:
-        yield from error.messages
-    if is_rule and _enforced_percent(after) > _enforced_percent(before) and not may_enforce(request):
-        yield gettext("You may not enforce rules.")
-    with suppress(ValueError):  # an invalid identity, which applies to nobody
-        if not is_rule and after and not may_switch(request) and parse_subject(after["identity"]).takes_switch:
-            yield gettext("You need the permission to switch all limits off to save what applies to all visitors.")
-
-
-def _enforced_percent(rule: values.Values) -> int:
-    """Of how many of a hundred clients requests are refused."""
-    return int(rule.get("enforce_percent", 100)) if rule.get("mode") == Mode.ENFORCE else 0

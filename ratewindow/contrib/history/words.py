@@ -7,12 +7,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import models
-from django.http import HttpRequest
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import reverse
-from ratewindow.admin.rights import whom
 from ratewindow.admin.wording import DEFAULT_ALGORITHM, ago, clients
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed
@@ -21,6 +19,7 @@ from ratewindow.contrib.history.values import MODELS, Values, fields, plain
 from ratewindow.limiter.algorithms import algorithm_choices
 from ratewindow.models import RuleWindow
 from ratewindow.models.fields import MomentField, SubjectField
+from ratewindow.operations.rights import whom
 from ratewindow.overrides.subjects import in_words
 
 Whom = Callable[[str], str]  # an identity, as the reader may see it
@@ -30,6 +29,7 @@ _SIGNS = {Edit.Action.ADDED: "+", Edit.Action.CHANGED: "~", Edit.Action.DELETED:
 
 _WAYS = {
     "admin": _("in the admin"),
+    "api": _("by the API"),
     "code": _("by code"),
     "command": _("by the command {name}"),
     "restore": _("restored from the history"),
@@ -51,15 +51,15 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """An edit for the user of a request, who may not be allowed to see identities, or without one for that of a terminal."""
+    """An edit for a user, who may not be allowed to see identities, or without one for that of a terminal."""
 
     edit: Edit
     title: str
     lines: list[Line]
 
     @classmethod
-    def of(cls, edit: Edit, request: HttpRequest | None = None) -> "Entry":
-        named = in_words if request is None else partial(whom, request)
+    def of(cls, edit: Edit, user: Any = None) -> "Entry":
+        named = in_words if user is None else partial(whom, user)
         return cls(edit, title(edit, named), [*lines(edit, named)])
 
     @property
