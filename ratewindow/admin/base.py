@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.auth import get_user_model
 from django.contrib.messages.storage import default_storage
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, ValidationError
 from django.db import router, transaction
@@ -18,7 +17,6 @@ from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
 from ratewindow.models import Mode, RateRule, origin
-from ratewindow.operations import rights
 from ratewindow.operations.lockout import REMEDY, lockouts
 from ratewindow.request.open_to_staff import reverse as reverse
 from ratewindow.rulebook import reading
@@ -45,14 +43,6 @@ def register(model: type[Model]) -> Any:
     if admin.site.is_registered(model):
         admin.site.unregister(model)
     return admin.register(model)
-
-
-def may_view_users(request: HttpRequest) -> bool:
-    """Whether this person may see users, in the admin if they are there."""
-    model: Any = get_user_model()
-    if model in admin.site._registry:
-        return admin.site._registry[model].has_view_permission(request)
-    return rights.may_view_users(request.user)
 
 
 View = Callable[..., HttpResponse]

@@ -22,7 +22,7 @@ from ratewindow.health import emergency, overview
 from ratewindow.health.emergency import Emergency
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
-from ratewindow.operations.rights import may_switch, require
+from ratewindow.operations.rights import may, require
 from ratewindow.report.report import Report, last, waiting
 from ratewindow.rooms import Tab
 from ratewindow.rulebook import kill_switch
@@ -63,7 +63,7 @@ def banner(request: HttpRequest, with_problems: bool = True, with_emergencies: b
         "off": off_message(),
         "state_url": reverse("admin:ratewindow_state", request=request) if may_view else "",
         "switch_url": reverse("admin:ratewindow_switch", request=request)
-        if may_switch(request.user) and conf.current().enabled
+        if may(request.user, "switch_limits") and conf.current().enabled
         else "",
     }
 
@@ -176,7 +176,7 @@ class SwitchForm(forms.Form):
 
 def switch_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The form, which switches limits off, and the handler of the buttons that switch them on."""
-    require(may_switch(request.user))
+    require(may(request.user, "switch_limits"))
     is_on = request.POST.get("to") == "on"
     form = SwitchForm(request.POST if request.method == "POST" and not is_on else None)
     if form.is_valid() or (request.method == "POST" and is_on):

@@ -8,18 +8,18 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import translated
-from ratewindow.models import Mode, Override, RateRule
+from ratewindow.models import Mode, origin
 from ratewindow.models.overrides import after
-from ratewindow.operations.rights import FORBIDDEN, check_code, may_enforce, may_switch, may_view_users
+from ratewindow.operations.rights import FORBIDDEN, check_code, may, may_view_users
 from ratewindow.overrides.subjects import as_subject, parse_subject
 
 
-def typed_client(by: Any, text: str, find_users: bool) -> str:
+def typed_client(by: Any, text: str) -> str:
     """The subject that a text names. Raises ValidationError."""
     if ":" in text:  # without one it names no key, and a login name may look like the path of a function
         check_code(by, text)
     try:
-        return as_subject(text, find_users=find_users)
+        return as_subject(text, find_users=may_view_users(by))
     except ValueError as error:
         raise ValidationError(f"{translated(error)}.") from None
 
@@ -29,10 +29,6 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
     by: Any
 
-    class Meta:
-        model = RateRule
-        fields = [each.name for each in RateRule._meta.fields if each.editable and not each.primary_key]
-
     def clean_key(self) -> str:
         return check_code(self.by, self.cleaned_data["key"], self.initial.get("key"))
 
@@ -41,7 +37,7 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def permitted(self, mode: str) -> str:
         """Return the mode, or raise ValidationError if the user may not begin to enforce the rule."""
-        if mode == Mode.ENFORCE and self.instance.mode != mode and not may_enforce(self.by):
+        if mode == Mode.ENFORCE and self.instance.mode != mode and not may(self.by, "enforce_raterule"):
             raise ValidationError(
                 _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."), code=FORBIDDEN
             )
@@ -50,7 +46,11 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_enforce_percent(self) -> int | None:
         """Enforcing a rule for more clients takes the same permission."""
         percent: int | None = self.cleaned_data["enforce_percent"]
-        if self.instance.mode == Mode.ENFORCE and not may_enforce(self.by) and (percent or 100) > self.initial["enforce_percent"]:
+        if (
+            self.instance.mode == Mode.ENFORCE
+            and not may(self.by, "enforce_raterule")
+            and (percent or 100) > self.initial["enforce_percent"]
+        ):
             raise ValidationError(
                 _("You may not enforce rules for more clients. Ask somebody who may enforce them."), code=FORBIDDEN
             )
@@ -59,16 +59,10 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 class PlainOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
     by: Any
-    source = "api"
-
     lasts = forms.CharField(required=False, max_length=64)
 
-    class Meta:
-        model = Override
-        fields = ["identity", "action", "rule", "rate", "starts_at", "expires_at", "reason"]
-
     def clean_identity(self) -> str:
-        return typed_client(self.by, self.cleaned_data["identity"], may_view_users(self.by))
+        return typed_client(self.by, self.cleaned_data["identity"])
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean() or self.cleaned_data
@@ -86,14 +80,14 @@ class PlainOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _post_clean(self) -> None:
         if self.instance._state.adding:
-            self.instance.created_by, self.instance.source = self.by, self.source
+            self.instance.created_by, self.instance.source = self.by, origin.current().way
         super()._post_clean()  # type: ignore[misc]
         if not self.errors and (problem := self.forbidden()):
             self.add_error("identity" if "identity" in self.fields else None, ValidationError(problem, code=FORBIDDEN))
 
     def forbidden(self) -> str:
         """Why this user may not save it; empty if they may."""
-        if parse_subject(self.instance.identity).takes_switch and not may_switch(self.by):
+        if parse_subject(self.instance.identity).takes_switch and not may(self.by, "switch_limits"):
             return gettext(
                 "This may apply to all visitors, or nearly all. You need the permission to switch all limits off to save it."
             )
@@ -107,4 +101,4 @@ class PlainReleaseForm(forms.Form):
     rule = forms.CharField(required=False, max_length=64)
 
     def clean_identity(self) -> str:
-        return typed_client(self.by, self.cleaned_data["identity"], may_view_users(self.by))
+        return typed_client(self.by, self.cleaned_data["identity"])

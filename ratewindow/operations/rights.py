@@ -18,14 +18,14 @@ def require(is_permitted: object) -> None:
         raise PermissionDenied
 
 
-def may(user: Any, verb: str, model: str = "raterule") -> bool:
-    """Whether the user has Django's permission for a model of ours; who may change rows may view them."""
-    return any(user.has_perm(f"ratewindow.{each}_{model}") for each in {verb, "change" if verb == "view" else verb})
+def may(user: Any, permission: str) -> bool:
+    """Whether the user has a permission of the app. Who may change rows may view them."""
+    return any(user.has_perm(f"ratewindow.{each}") for each in {permission, permission.replace("view_", "change_")})
 
 
 def may_view_overrides(user: Any) -> bool:
     """Whether the user may know that there is any block, exemption or other rate."""
-    return may(user, "view", "override")
+    return may(user, "view_override")
 
 
 def may_see(user: Any) -> bool:
@@ -43,22 +43,6 @@ def may_look_up(user: Any) -> bool:
 def may_view_users(user: Any) -> bool:
     options: Any = get_user_model()._meta
     return any(user.has_perm(f"{options.app_label}.{verb}_{options.model_name}") for verb in ("view", "change"))
-
-
-def may_view_report(user: Any) -> bool:
-    return bool(user.has_perm("ratewindow.view_throttlestat"))
-
-
-def may_release(user: Any) -> bool:
-    return bool(user.has_perm("ratewindow.release_identity"))
-
-
-def may_switch(user: Any) -> bool:
-    return bool(user.has_perm("ratewindow.switch_limits"))
-
-
-def may_enforce(user: Any) -> bool:
-    return bool(user.has_perm("ratewindow.enforce_raterule"))
 
 
 def display(user: Any, identity: str) -> str:

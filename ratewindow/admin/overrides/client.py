@@ -14,7 +14,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow import rooms, staff
-from ratewindow.admin.base import may_view_users, render_page, reverse
+from ratewindow.admin.base import render_page, reverse
 from ratewindow.admin.overrides.form import REQUIRED
 from ratewindow.admin.wording import MODES
 from ratewindow.conf import time_zone
@@ -23,8 +23,8 @@ from ratewindow.identity.address import is_internal
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import Override, RateRule
 from ratewindow.operations.clients import free, standing, used, values_of
-from ratewindow.operations.forms import typed_client
-from ratewindow.operations.rights import may_look_up, may_release, require
+from ratewindow.operations.forms import PlainReleaseForm, typed_client
+from ratewindow.operations.rights import may, may_look_up, require
 from ratewindow.overrides.lookup import BLOCK, Ruling
 from ratewindow.overrides.subjects import EXAMPLES, in_words, is_target, parse_subject
 from ratewindow.rooms import Link
@@ -61,7 +61,7 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
         links.append(
             Link(url(request, ADD, **given, action="rate", rate=rate), gettext("Raise for this client…"), short=gettext("Raise…"))
         )
-    if may_release(request.user) and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
+    if may(request.user, "release_identity") and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
         links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
     if ends_s := [each.expires_s for each in blocks if not rule or each.rule in ("", rule)]:
         links.append(Link(url(request, LIST, q=identity), _until(max(ends_s))))
@@ -95,7 +95,7 @@ def scaled(rule: str, by: float) -> str:
 _TEXT = {"class": "vTextField", "autocomplete": "off"}
 
 
-class ReleaseForm(forms.Form):
+class ReleaseForm(PlainReleaseForm):
     required_css_class = "required"
 
     identity = forms.CharField(
@@ -125,15 +125,12 @@ class ReleaseForm(forms.Form):
     def __init__(self, request: HttpRequest) -> None:
         given = {name: request.GET[name] for name in ("identity", "rule") if name in request.GET}
         super().__init__(request.POST if request.method == "POST" else None, initial=given)
-        self._request = request
-
-    def clean_identity(self) -> str:
-        return typed_client(self._request.user, self.cleaned_data["identity"], may_view_users(self._request))
+        self.by = request.user
 
 
 def release_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The form. There is no undo: the client is counted again, and can be blocked again."""
-    require(may_release(request.user))
+    require(may(request.user, "release_identity"))
     form = ReleaseForm(request)
     if form.is_valid() and _release(request, form):
         return HttpResponseRedirect(request.path)
@@ -154,7 +151,7 @@ def release_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def _standing(request: HttpRequest) -> dict[str, Any]:
     """What ``override/standing.html`` shows of the client in the page's address."""
     try:
-        identity = typed_client(request.user, request.GET["identity"], may_view_users(request))
+        identity = typed_client(request.user, request.GET["identity"])
         now = standing(identity, request.GET.get("rule", ""), with_overrides=may_look_up(request.user))
     except forms.ValidationError as error:
         return {"problem": " ".join(error.messages)}

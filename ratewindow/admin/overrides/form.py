@@ -8,12 +8,12 @@ from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import EditForm, may_view_users
+from ratewindow.admin.base import EditForm
 from ratewindow.limiter.durations import EXAMPLES as DURATIONS
 from ratewindow.limiter.rates import EXAMPLES as RATES
 from ratewindow.models import Override
 from ratewindow.models.overrides import CONTAINS_AUTHOR
-from ratewindow.operations.forms import PlainOverrideForm, typed_client
+from ratewindow.operations.forms import PlainOverrideForm
 from ratewindow.operations.lockout import contains_author
 from ratewindow.operations.rights import whom
 from ratewindow.overrides import conditions
@@ -35,7 +35,6 @@ class WhoInput(forms.TextInput):
 
 
 class OverrideForm(EditForm, PlainOverrideForm):
-    source = "admin"
     lasts = forms.CharField(
         label=_("Duration"),
         required=False,
@@ -72,9 +71,6 @@ class OverrideForm(EditForm, PlainOverrideForm):
             self.fields["lasts"].initial = DEFAULT_DURATION
         if "reason" in self.fields:
             self.fields["reason"].required = True
-
-    def clean_identity(self) -> str:
-        return typed_client(self.by, self.cleaned_data["identity"], may_view_users(self.request))
 
     def forbidden(self) -> str:
         if self.instance.action == BLOCK and contains_author(self.request, parse_subject(self.instance.identity)):

@@ -22,7 +22,7 @@ from ratewindow.admin.wording import made_by
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed, some_of
 from ratewindow.models import Override
-from ratewindow.operations.rights import may_release, may_see, require, whom
+from ratewindow.operations.rights import may, may_see, require, whom
 from ratewindow.overrides.subjects import as_subject, parse_subject
 
 _ACTIONS = {"allow": _("Exempt"), "block": _("Block"), "rate": _("Rate")}
@@ -126,10 +126,10 @@ class OverrideAdmin(RecordedAdmin):
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only release clients see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or may_release(request.user)}
+        return {**perms, "view": perms["view"] or may(request.user, "release_identity")}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if request.method == "GET" and not self.has_view_or_change_permission(request) and may_release(request.user):
+        if request.method == "GET" and not self.has_view_or_change_permission(request) and may(request.user, "release_identity"):
             return HttpResponseRedirect(reverse(client.RELEASE, request=request))
         form = QuickForm() if self.has_add_permission(request) else None
         return super().changelist_view(request, {"quick_form": form, **(extra_context or {})})

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
 from ratewindow import conf, rooms, staff
-from ratewindow.admin.base import may_view_users, reverse
+from ratewindow.admin.base import reverse
 from ratewindow.admin.report.remedies import on_client, on_rule, remedies
 from ratewindow.admin.state import glance
 from ratewindow.admin.wording import FAILED, LIMIT_OR_BLOCK, REFUSED, mode_in_words, short_sentence
@@ -21,7 +21,7 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import number, percent
 from ratewindow.health import overview
 from ratewindow.models import RateRule, ThrottleStat
-from ratewindow.operations.rights import display, may_see, may_view_overrides
+from ratewindow.operations.rights import display, may_see, may_view_overrides, may_view_users
 from ratewindow.overrides import users
 from ratewindow.report.offenders import Name, Offenders, listed
 from ratewindow.report.reading import Reading
@@ -158,7 +158,7 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
 def _name(request: HttpRequest, identity: str) -> str:
     """The login name of a user, for who may see users."""
     kind, _, key = identity.partition(":")
-    return users.login_name(key) if kind == "user" and may_see(request.user) and may_view_users(request) else ""
+    return users.login_name(key) if kind == "user" and may_see(request.user) and may_view_users(request.user) else ""
 
 
 def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:

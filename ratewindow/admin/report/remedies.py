@@ -10,7 +10,7 @@ from ratewindow.admin.overrides.client import ADD, of_client, scaled, url
 from ratewindow.admin.state import glance
 from ratewindow.health import overview
 from ratewindow.models import Mode, RateRule
-from ratewindow.operations.rights import may_see, may_switch
+from ratewindow.operations.rights import may, may_see
 from ratewindow.overrides.subjects import EVERYBODY, masked
 from ratewindow.report.reading import Reading
 from ratewindow.report.spells import REFUSED, Spell
@@ -65,7 +65,7 @@ def on_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
 def on_rule(request: HttpRequest, rule: str) -> list[Link]:
     """Half of what the rule allows, for everybody; that takes the permission to switch all limits off."""
     rate = scaled(rule, 1 / 2)
-    if not rate or not request.user.has_perm("ratewindow.add_override") or not may_switch(request.user):
+    if not rate or not request.user.has_perm("ratewindow.add_override") or not may(request.user, "switch_limits"):
         return []
     form = url(request, ADD, identity=EVERYBODY, action="rate", rule=rule, rate=rate, lasts="1h")
     return [Link(form, gettext("Tighten %s for everybody…") % rule, harms=True, short=gettext("Tighten…"))]

@@ -16,7 +16,7 @@ from ratewindow.admin.state import state_page, switch_page
 from ratewindow.conf import time_zone
 from ratewindow.counting.sums import NUMBERS
 from ratewindow.models import ThrottleStat
-from ratewindow.operations.rights import display, may_switch, require
+from ratewindow.operations.rights import display, may, require
 from ratewindow.report.reading import Reading
 from ratewindow.rooms import Link
 
@@ -97,11 +97,11 @@ class ReportAdmin(RecordedAdmin):
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only switch limits see the model in the index, too."""
         perms = super().get_model_perms(request)
-        return {**perms, "view": perms["view"] or may_switch(request.user)}
+        return {**perms, "view": perms["view"] or may(request.user, "switch_limits")}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
-            require(may_switch(request.user))
+            require(may(request.user, "switch_limits"))
             return HttpResponseRedirect(reverse("admin:ratewindow_switch", request=request))
         form = page.ReportForm(request)
         reading = form.read()

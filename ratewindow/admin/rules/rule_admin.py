@@ -30,7 +30,7 @@ from ratewindow.conf.in_words import translated
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule
 from ratewindow.models.origin import MOST_REASON
-from ratewindow.operations.rights import may_enforce, require, whom
+from ratewindow.operations.rights import may, require, whom
 from ratewindow.report.report import last
 from ratewindow.rulebook import reading
 from ratewindow.rules.site_routes import doubts, matched_by, routes
@@ -158,7 +158,7 @@ class RateRuleAdmin(RecordedAdmin):
                 "since": time_zone.in_short(rule.mode_since),
                 "may_edit": may_edit,
                 "lower": proposals.lower_limits(request, rule, shown.report.known) if may_edit else None,
-                "may_enforce": may_enforce(request.user),
+                "may_enforce": may(request.user, "enforce_raterule"),
                 "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
                 "preview": _preview_of_row(rule),
                 "overrides": [(each, whom(request.user, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
@@ -229,7 +229,7 @@ class RateRuleAdmin(RecordedAdmin):
         )
 
     def has_enforce_permission(self, request: HttpRequest) -> bool:
-        return self.has_change_permission(request) and may_enforce(request.user)
+        return self.has_change_permission(request) and may(request.user, "enforce_raterule")
 
     def has_export_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("ratewindow.export_throttlestat")

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, gettext_lazy as _
 from redis.exceptions import RedisError
 
 from ratewindow import rooms
-from ratewindow.admin.base import edits_no_rule, may_view_users, render_page, reverse
+from ratewindow.admin.base import edits_no_rule, render_page, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.rules.form import USUAL_METHODS
 from ratewindow.admin.rules.proposals import for_requests_like
@@ -28,7 +28,7 @@ from ratewindow.identity import split
 from ratewindow.identity.privacy import anonymous
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.models import RateRule
-from ratewindow.operations.rights import display, may_look_up, may_see, may_view_overrides, require
+from ratewindow.operations.rights import display, may_look_up, may_see, may_view_overrides, may_view_users, require
 from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, masked, parse_subject, texts_of
 from ratewindow.rooms import Link
 from ratewindow.rulebook import current
@@ -79,7 +79,7 @@ class ExplainForm(forms.Form):
     def _explanation(self, typed: Mapping[str, str]) -> Explanation:
         headers, fields = pairs(typed["headers"].splitlines(), ":"), pairs(typed["fields_"].splitlines(), "=")
         said = Description(typed["method"] or "GET", typed["path"], typed["address"], typed["user"], headers, fields)
-        return explain(said, find_users=may_view_users(self._request), with_overrides=may_look_up(self._request.user))
+        return explain(said, find_users=may_view_users(self._request.user), with_overrides=may_look_up(self._request.user))
 
 
 def urls(model_admin: Any) -> list[URLPattern]:
