@@ -21,14 +21,11 @@ from ratewindow.conf import in_words, time_zone
 from ratewindow.counting.sums import NUMBERS
 from ratewindow.health import emergency, overview
 from ratewindow.models import Mode, Override, RateRule, origin
-from ratewindow.models.fields import to_text
 from ratewindow.models.rules import PLACES, spell_out, take_limits, write_limits
 from ratewindow.operations import clients, forms
 from ratewindow.operations.rights import FORBIDDEN, display, may, may_look_up, may_view_overrides, require, whom
-from ratewindow.report.offenders import HowMany, listed
-from ratewindow.report.reading import Reading, read
+from ratewindow.report import offenders, reading as reports, summary
 from ratewindow.report.report import CHOICES, HOUR, LONGEST, WITHOUT_BLOCKS, Period, between, last
-from ratewindow.report.summary import figures, ranked, summary
 from ratewindow.rules.rate_options import check_types
 
 MOST_CLIENTS = 12  # of a report
@@ -109,7 +106,7 @@ def rate(identity: str, rate: str, *, by: Any, duration: str | timedelta | None 
 
 
 def _add(action: str, identity: str, duration: str | timedelta | None, fields: dict[str, Any], by: Any) -> dict[str, Any]:
-    given = {**fields, "action": action, "identity": identity, "lasts": to_text(duration)}
+    given = {**fields, "action": action, "identity": identity, "lasts": duration}
     with _edits(by, may(by, "add_override"), fields.get("reason", "")):
         return _seen(_saved(forms.PlainOverrideForm, Override(), given, by), by)
 
@@ -159,18 +156,20 @@ def report(*, by: Any, hours: int = 1) -> dict[str, Any]:
     reading = without_proxy(read_report(period, "", now, MOST_CLIENTS, status, by), status)
     return {
         "summary": first_sentences(reading, status, by),
-        "figures": figures(reading.report),
-        "rules": [{"name": name, **dict(zip(NUMBERS, sums.numbers, strict=True))} for name, sums in ranked(reading.report)],
+        "figures": summary.figures(reading.report),
+        "rules": [
+            {"name": name, **dict(zip(NUMBERS, sums.numbers, strict=True))} for name, sums in summary.ranked(reading.report)
+        ],
         "clients": [
             {"who": display(by, name.value), "refused": name.refused, "would_refuse": name.would_refuse}
-            for name, _ in listed(reading.offenders)[:MOST_CLIENTS]
+            for name, _ in offenders.listed(reading.offenders)[:MOST_CLIENTS]
         ],
     }
 
 
-def read_report(period: Period, rule: str, now: datetime, most: int, status: Mapping[str, Any], by: Any) -> Reading:
+def read_report(period: Period, rule: str, now: datetime, most: int, status: Mapping[str, Any], by: Any) -> reports.Reading:
     """Requests of blocked clients that matched no rule are a line for those who may know of blocks."""
-    return read(
+    return reports.read(
         period,
         rule or ("" if may_view_overrides(by) else WITHOUT_BLOCKS),
         now,
@@ -180,16 +179,16 @@ def read_report(period: Period, rule: str, now: datetime, most: int, status: Map
     )
 
 
-def without_proxy(reading: Reading, status: Mapping[str, Any]) -> Reading:
+def without_proxy(reading: reports.Reading, status: Mapping[str, Any]) -> reports.Reading:
     """An untrusted proxy is none of those who are behind a spell."""
     behind = reading.behind
     if behind is None or not overview.is_proxy(status["processes"], behind.value):
         return reading
-    return replace(reading, behind=replace(behind, value="", clients=HowMany(0), known=None))
+    return replace(reading, behind=replace(behind, value="", clients=offenders.HowMany(0), known=None))
 
 
-def first_sentences(reading: Reading, status: Mapping[str, Any], by: Any) -> str:
-    return " ".join([*overview.proxies(status["processes"]), summary(reading, partial(display, by))])
+def first_sentences(reading: reports.Reading, status: Mapping[str, Any], by: Any) -> str:
+    return " ".join([*overview.proxies(status["processes"]), summary.summary(reading, partial(display, by))])
 
 
 # What these share

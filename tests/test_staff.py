@@ -194,7 +194,10 @@ class TestRules:
             define(name)
         by = user("view_raterule", is_superuser=True)
         with django_assert_num_queries(2):
-            assert [(rule.name, str(rule.windows.all()[0])) for rule in staff.rules(by=by)] == [("a", "5 in 1m"), ("b", "5 in 1m")]
+            assert [(rule.name, str(rule.windows.all()[0])) for rule in staff.rules(by=by)] == [
+                ("a", "5 in 1m"),
+                ("b", "5 in 1m"),
+            ]
 
 
 class TestBlocks:

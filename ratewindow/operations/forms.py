@@ -33,10 +33,8 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
         return check_code(self.by, self.cleaned_data["key"], self.initial.get("key"))
 
     def clean_mode(self) -> str:
-        return self.permitted(self.cleaned_data["mode"])
-
-    def permitted(self, mode: str) -> str:
-        """Return the mode, or raise ValidationError if the user may not begin to enforce the rule."""
+        """Also asked about the button that enforces a new rule in the admin, whose form has no such field."""
+        mode: str = self.cleaned_data.get("mode", Mode.ENFORCE)
         if mode == Mode.ENFORCE and self.instance.mode != mode and not may(self.by, "enforce_raterule"):
             raise ValidationError(
                 _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."), code=FORBIDDEN
@@ -59,7 +57,7 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 class PlainOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
     by: Any
-    lasts = forms.CharField(required=False, max_length=64)
+    lasts = forms.Field(required=False)  # a duration
 
     def clean_identity(self) -> str:
         return typed_client(self.by, self.cleaned_data["identity"])

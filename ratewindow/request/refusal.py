@@ -29,6 +29,7 @@ from ratewindow.conf.in_words import wait
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import ip, privacy
 from ratewindow.limiter.algorithms import DAY_MS
+from ratewindow.limiter.penalties import as_growing
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.models import RateRule
 from ratewindow.request import decide, told_once, without_redis
@@ -157,13 +158,14 @@ def _decide_here(question: Question) -> Decision:
 
 def _claim(request: HttpRequest, decision: Decision) -> Claim:
     """The claim to be the first refusal of the client by this rule: in a period of the window that refuses, or as long as a
-    penalty lasts, and for a block a day, if that is longer."""
+    penalty lasts at most, and for a block a day, if that is longer."""
     part = decision.deciding
     rule, check = (None, None) if part is None else (part.made_by, part.check)
     own = (rule is not None and rule.windows) or (A_DAY,)
     window = next((each for each in own if each.text == decision.window), own[0])
     is_block = decision.reason == "block"
-    client, lasts_ms = (ip(request), DAY_MS * is_block) if check is None else (check.identity, check.penalty_ms)
+    client = ip(request) if check is None else check.identity
+    lasts_ms = DAY_MS * is_block if check is None else as_growing(check.penalty_ms).steps_ms[-1]
     if lasts_ms > window.period_ms:
         window = Window(1, lasts_ms, "fixed_window")
     return told_once.claim(decision.rule or BLOCKS, own[0], window, f"block: {client}" if is_block else f"throttled: {client}")

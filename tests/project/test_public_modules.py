@@ -19,6 +19,7 @@ PUBLIC = {
     "ratewindow.asgi",
     "ratewindow.decorators",
     "ratewindow.contrib.alerts.signals",
+    "ratewindow.contrib.history.staff",
     "ratewindow.contrib.logins",
     "ratewindow.contrib.metrics",
     "ratewindow.contrib.metrics.open_telemetry",
@@ -31,10 +32,11 @@ PUBLIC = {
     "ratewindow.rest_framework",
     "ratewindow.schedule",
     "ratewindow.signals",
+    "ratewindow.staff",
     "ratewindow.tasks",
     "ratewindow.testing",
 }
-NAMES_THAT_ARE_MODULES = {"health", "schedule", "signals", "tasks", "testing"}  # of `from ratewindow import health`
+NAMES_THAT_ARE_MODULES = {"health", "schedule", "signals", "staff", "tasks", "testing"}  # of `from ratewindow import health`
 
 
 def imported(code: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from ratewindow.conf.in_words import translated
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.algorithms import Algorithm, algorithm, algorithm_choices
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
-from ratewindow.models import Mode, RateRule, RuleWindow
+from ratewindow.models import RateRule, RuleWindow
 from ratewindow.models.origin import MOST_REASON
 from ratewindow.models.rules import AppliesTo, applies_to_choices
 from ratewindow.operations.forms import PlainRuleForm
@@ -154,7 +154,7 @@ class RuleForm(EditForm, PlainRuleForm):
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
         if self.instance._state.adding and "_enforce" in self.data:  # any other button saves in shadow
-            self.instance.mode = self.permitted(Mode.ENFORCE)
+            self.instance.mode = self.clean_mode()
         return cleaned
 
 

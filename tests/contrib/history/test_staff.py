@@ -39,7 +39,9 @@ def edits() -> list[dict[str, Any]]:
     left_out = ("id", "at", "way")
     found = [{name: value for name, value in row.items() if name not in left_out} for row in Edit.objects.order_by("pk").values()]
     pks = list(dict.fromkeys(row["subject"] for row in found if row["kind"] == "override"))
-    return [{**row, "subject": f"block {pks.index(row['subject'])}" if row["subject"] in pks else row["subject"]} for row in found]
+    return [
+        {**row, "subject": f"block {pks.index(row['subject'])}" if row["subject"] in pks else row["subject"]} for row in found
+    ]
 
 
 def by_the_admin(boss: Any) -> None:
@@ -49,9 +51,14 @@ def by_the_admin(boss: Any) -> None:
     rule = RateRule.objects.get()
     page.post(change(rule), typed(("7", "1m"), ("20", "1h"), stored=rule, key="user", description="mine", why="too many"))
     page.post(reverse("admin:ratewindow_raterule_mode", args=[rule.pk]), {"to": "enforce", "why": "it is time"})
-    page.post(override_pages.ADD, override_pages.typed(identity=ME, reason="spam", expires_at_0="2031-01-02", expires_at_1="03:04"))
+    page.post(
+        override_pages.ADD, override_pages.typed(identity=ME, reason="spam", expires_at_0="2031-01-02", expires_at_1="03:04")
+    )
     page.post(reverse("admin:ratewindow_override_end", args=[Override.objects.get().pk]), {"reason": "enough"})
-    page.post(override_pages.ADD, override_pages.typed(action="rate", identity="user:42", rate="9/m", rule="login", reason="paid", lasts=""))
+    page.post(
+        override_pages.ADD,
+        override_pages.typed(action="rate", identity="user:42", rate="9/m", rule="login", reason="paid", lasts=""),
+    )
     page.post(reverse("admin:ratewindow_override_release"), {"identity": ME, "reason": "sorry"})
     page.post(reverse("admin:ratewindow_raterule_delete", args=[rule.pk]), {"post": "yes", "why": "over"})
 
@@ -196,7 +203,10 @@ class TestBack:
         monkeypatch.setattr(values, "apply", invalid)
         with pytest.raises(ValidationError) as raised:
             undo(by=boss)
-        assert raised.value.messages == [f"identity: {ME} is odd", "So these values can no longer be saved. Nothing was restored."]
+        assert raised.value.messages == [
+            f"identity: {ME} is odd",
+            "So these values can no longer be saved. Nothing was restored.",
+        ]
         with pytest.raises(ValidationError) as raised:
             undo(by=user("change_override"))
         assert ME not in str(raised.value)
