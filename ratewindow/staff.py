@@ -119,15 +119,8 @@ def _seen(row: Override, by: Any) -> dict[str, Any]:
 
 def end(pk: int, *, by: Any, reason: str = "") -> bool:
     """End a block, an exemption or another rate; returns whether it had not ended."""
-    return bool(end_all(Override.objects.get_queryset().filter(pk=pk), by=by, reason=reason))
-
-
-def end_all(overrides: Any, *, by: Any, reason: str = "") -> list[Override]:
-    """End those that have not ended; returns them."""
     with _edits(by, may(by, "change_override"), reason):
-        lasting = list(overrides.not_ended())
-        overrides.end()
-    return lasting
+        return bool(Override.objects.get_queryset().filter(pk=pk).end())
 
 
 def release(identity: str, rule: str = "", *, by: Any, reason: str = "") -> clients.Released:

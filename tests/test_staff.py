@@ -63,7 +63,6 @@ ACTS: dict[str, tuple[list[set[str]], Callable[[Any], object]]] = {
     "exempt": ([{"add_override"}], lambda by: staff.exempt(ME, by=by)),
     "rate": ([{"add_override"}], lambda by: staff.rate(ME, "9/m", by=by)),
     "end": ([{"change_override"}], lambda by: staff.end(Override.objects.get().pk, by=by)),
-    "end_all": ([{"change_override"}], lambda by: staff.end_all(Override.objects.all(), by=by)),
     "release": ([{"release_identity"}], lambda by: staff.release(ME, by=by)),
     "report": ([{"view_throttlestat"}], lambda by: staff.report(by=by)),
 }

@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from ratewindow import staff
 from ratewindow.admin.base import RecordedAdmin, register, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.overrides.form import OverrideForm, QuickForm
@@ -74,8 +73,9 @@ def end_button(override: Override) -> SafeString:
 
 @admin.action(description=_("End selected ones now"), permissions=["change"])
 def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
+    lasting = list(overrides.not_ended())
     with transaction.atomic():
-        lasting = staff.end_all(overrides, by=request.user)
+        overrides.end()
         for override in lasting:
             model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
     if lasting:
