@@ -120,7 +120,7 @@ def _seen(row: Override, by: Any) -> dict[str, Any]:
 def end(pk: int, *, by: Any, reason: str = "") -> bool:
     """End a block, an exemption or another rate; returns whether it had not ended."""
     with _edits(by, may(by, "change_override"), reason):
-        return bool(Override.objects.get_queryset().filter(pk=pk).end())
+        return bool(Override.objects.not_ended().filter(pk=pk).end())
 
 
 def release(identity: str, rule: str = "", *, by: Any, reason: str = "") -> clients.Released:
@@ -142,7 +142,8 @@ def report(*, by: Any, hours: int = 1) -> dict[str, Any]:
     """What its page says: `summary` and `figures` in words, what the `rules` did, and the most refused `clients`."""
     require(by.has_perm("ratewindow.view_throttlestat"))
     if not 0 < hours <= LONGEST / HOUR:
-        raise ValidationError({"hours": _("Write how many hours, from 1 to %d.") % (LONGEST / HOUR)})
+        text = _("There is no report of %(hours)s hours: write a number from 1 to %(most)d.")
+        raise ValidationError({"hours": text % {"hours": hours, "most": LONGEST / HOUR}})
     now, status = time_zone.now(), overview.status(at_server=False)
     choice = next((name for name, (length, *_) in CHOICES.items() if length == hours * HOUR), "")
     period = last(choice, now) if choice else between(now - hours * HOUR, now, now)
