@@ -5,7 +5,7 @@ from benchmarks.floor import NAME as FLOOR, floor
 from benchmarks.site import CLIENTS, requests, view
 from benchmarks.tables import Section, Timed
 from benchmarks.timing import Contestant, side_by_side
-from ratewindow import ratelimit
+from ratewindow import limits, ratelimit
 from ratewindow.limiter import Limiter, RedisStore
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.middleware import RateWindowMiddleware
@@ -19,11 +19,14 @@ LIMITER = "`Limiter.hit`, without Django"
 DECORATOR = "decorator, rate in code"
 ROW = "decorator, rule in the database"
 MIDDLEWARE = "middleware, rule for the path"
+FUNCTION = "the same, its limits from a function"
 
 
 def measure() -> Section:
     RateRule.objects.define("bench.row", RATE, mode="enforce")
     RateRule.objects.define("bench.path", RATE, path="/middleware/", mode="enforce")
+    limits("bench")(lambda request: RATE)
+    RateRule.objects.define("bench.function", RATE, path="/function/", mode="enforce", limits_from="bench")
     client = process_clients.client()
     windows = parse_rates(RATE)
     teach(client, windows[0])
@@ -35,6 +38,7 @@ def measure() -> Section:
             DECORATOR: Contestant(ratelimit("bench.code", RATE)(view), requests("/code/")),
             ROW: Contestant(ratelimit("bench.row")(view), requests("/row/")),
             MIDDLEWARE: Contestant(RateWindowMiddleware(view), requests("/middleware/")),
+            FUNCTION: Contestant(RateWindowMiddleware(view), requests("/function/")),
             "decorator, refused": Contestant(ratelimit("bench.refused", "1/h")(view), requests("/refused/", "10.2.0.1")),
             SCRIPT: Contestant(lambda number: client.evalsha(*script[number % CLIENTS])),
             LIMITER: Contestant(lambda number: limiter.hit(f"ip:10.1.0.{number}", windows)),
