@@ -115,7 +115,7 @@ class RateRuleManager(models.Manager["RateRule"]):
         except ValidationError as error:
             wrong = "; ".join(f"{field}: {' '.join(messages)}" for field, messages in error.message_dict.items())
             raise ValueError(f"rule {name!r}: {wrong}") from None
-        check_soft(row.soft, windows)
+        check_soft(getattr(row, "soft", False), windows)  # a migration may be older
         for problem in problems(row).values():
             raise problem
         tidy(row)

@@ -76,7 +76,7 @@ def _clean_endless(master: redis.Redis, keys: Sequence[bytes], dry_run: bool) ->
 
 def read_owned() -> Callable[[str], bool]:
     """Whether a state belongs to a rule as they are now, by its 16 characters: those of the windows and locks of rules in the
-    database, and any of rules that only code knows, that cannot be read, since they may be corrected, or that have another rate
+    database, and any of rules that only code knows, that cannot be read, since they may be corrected, or that have other limits
     for some clients."""
     rules = reading.read_rules()
     names = [(rule.name, window.tag) for rule in rules for window in rule.windows]
@@ -88,6 +88,7 @@ def read_owned() -> Callable[[str], bool]:
     of_clients = set(Override.objects.not_ended().filter(action=RATE).values_list("rule", flat=True))
     if "" in of_clients:
         of_clients = {rule.name for rule in rules}
+    of_clients |= {rule.name for rule in rules if rule.limits_from}
     whole = set(map(state_keys.rule_tag, code_rates.load_names() | unread | of_clients | {BLOCKS}))
     return lambda tags: tags in states or tags[:RULE_TAG] in whole
 

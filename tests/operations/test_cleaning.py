@@ -7,14 +7,15 @@ import time_machine
 from django.test import override_settings
 from django.utils import timezone
 
-from ratewindow import tasks
+from ratewindow import limits, tasks
+from ratewindow.identity.site_answers import SiteFunctions
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule
 from ratewindow.operations import cleaning
 from ratewindow.operations.cleaning import clean_ended, clean_orphans
 from ratewindow.rulebook import reading
-from ratewindow.rules import code_rates
+from ratewindow.rules import code_rates, limits_from
 from ratewindow.store import state_keys
 from ratewindow.store.shared_prefix import SharedPrefix, announce_site
 from tests.support.commands import run
@@ -248,6 +249,17 @@ def test_the_counts_of_another_rate_for_some_clients_stay_while_it_holds(keys, r
     with time_machine.travel(timezone.now() + timedelta(hours=2)):
         clean_orphans()
     assert not [name for name in keys.left() if name.startswith("rw:s:")]
+
+
+def test_the_counts_of_limits_that_code_gives_some_clients_stay(keys, monkeypatch):
+    monkeypatch.setattr(limits_from, "registered", SiteFunctions("limits", limits_from._HOLDS))
+    limits("by plan")(lambda identity: "7/2h")
+    RateRule.objects.define("login", "5/m", limits_from="by plan")
+    RateRule.objects.define("api", "5/m")
+    (window,) = parse_rates("7/2h")
+    keys(key("login", window), key("api", window))
+    clean_orphans()
+    assert {key("login", window), key("api", window)} & set(keys.left()) == {key("login", window)}
 
 
 def test_the_server_is_spared_among_the_keys_of_others_too(redis_client, monkeypatch):
