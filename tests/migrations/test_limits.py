@@ -10,7 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from ratewindow.models import RateRule
 
-BEFORE, AFTER = "0002_used", "0003_growing_penalties"
+BEFORE, AFTER = "0002_used", "0003_limits"
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
