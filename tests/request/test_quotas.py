@@ -306,3 +306,13 @@ def test_ten_thousand_units_in_eight_processes_tell_each_threshold_once(program_
     assert (told, alone) == (1_001_001, 0)
     how: dict[str, Any] = {"rate": "9000/30d", **MONTHLY, "soft": True}
     assert ratewindow.peek("quota", "user:1", 0, **how).parts[0].windows[0].used == 10_000
+
+
+@is_async
+def test_on_a_cluster_each_threshold_is_told_once_too(is_async: bool, cluster_url: str, heard: list[Any]) -> None:
+    with override_settings(RATEWINDOW={"REDIS": cluster_url, "TIMEOUT": "5s"}):
+        define(path="/x/", rate="4/30d", soft=True)
+        for _ in range(3):
+            statuses(behind_middleware(plain(is_async)), 2, "/x/")
+            told_once.claim.cache_clear()  # as another process
+    assert percents(heard) == [(75, 3), (90, 4), (100, 4)]
