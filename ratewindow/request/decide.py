@@ -5,7 +5,7 @@ by each rule's `on_error`: allow uncounted, refuse with 503, or count in this pr
 call alone: a generator costs 1.5 µs. What a request pays for more rarely is written once, as `Steps` for threads and event loops.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from operator import attrgetter
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,10 +14,9 @@ from ratewindow import conf
 from ratewindow.limiter.redis import faults
 from ratewindow.limiter.redis.pipeline import within
 from ratewindow.limiter.reply import Reply, decision as decision_of
-from ratewindow.limiter.types import Decision, RuleDecision, TooManyWindows, What
+from ratewindow.limiter.types import Decision, TooManyWindows, What
 from ratewindow.request import quotas, soft, without_redis
 from ratewindow.request.prepare import Question
-from ratewindow.rules.rule import Rule
 from ratewindow.signals import quota_reached
 from ratewindow.store import outage, process_clients, stores
 
@@ -118,21 +117,18 @@ def _completed(decision: Decision, question: Question, at_s: float, took_s: floa
 
 
 def _with_rules(decision: Decision, question: Question) -> Decision:
-    """With the rules that made it; those that are soft by their own limits."""
-    _keep_rules(decision.parts, question.rules)
-    return soft.turned_back(decision.parts) if any(map(_is_soft, question.rules)) else decision
-
-
-def _keep_rules(parts: Sequence[RuleDecision], rules: Sequence[Rule]) -> None:
-    """Let each part keep its rule, which may be edited meanwhile. A rate in code and a row in shadow share their name."""
+    """Let each part keep its rule, which may be edited meanwhile; that of a soft rule then speaks of its own limits. A rate in
+    code and a row in shadow share their name."""
+    parts, rules = decision.parts, question.rules
     if len(rules) == 1:
         for part in parts:
             part.made_by = part.made_by or rules[0]
-        return
-    by_name = {(rule.name, rule.is_beside): rule for rule in rules}
-    for part in parts:
-        beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
-        part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))
+    else:
+        by_name = {(rule.name, rule.is_beside): rule for rule in rules}
+        for part in parts:
+            beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
+            part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))
+    return soft.turned_back(parts) if any(map(_is_soft, rules)) else decision
 
 
 def _enforced(question: Question, error: Exception) -> Question | None:

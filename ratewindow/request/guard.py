@@ -31,6 +31,7 @@ from ratewindow.request.prepare import Question, ask, judge, load
 from ratewindow.rulebook import current
 from ratewindow.rules import rate_options
 from ratewindow.rules.rule import Rule
+from ratewindow.signals import throttled
 
 Handler = Callable[..., Any]
 
@@ -108,7 +109,8 @@ class Passage:
             if instead and (yield from self.passes(instead, decision)):
                 return
         yield from self.keep_refusal(decision)
-        yield refusal.announce, refusal.aannounce, self.request, decision
+        if throttled.receivers:
+            yield refusal.announce, refusal.aannounce, self.request, decision
 
     def passes(self, rules: list[Rule], refused: Decision) -> Steps[bool]:
         """Whether these rules, the last of which is a small limit, let the request pass that others have refused."""
