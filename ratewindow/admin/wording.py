@@ -72,11 +72,11 @@ def _details(rule: RateRule) -> list[str]:
     more = [
         _counts(rule.count_when),
         gettext("charged first and refunded after") if rule.hold else "",
-        gettext("a success deletes what was counted") if rule.forgive else "",
+        gettext("a success deletes the client's counts") if rule.forgive else "",
         str(_MISSING.get(rule.on_missing, "")) if not ALWAYS_THERE.issuperset(rule.key.split("+")) else "",
         gettext("capital letters and blanks make no difference") if rule.normalise else "",
         gettext("each request costs %s") % number(rule.cost) if rule.cost != 1 else "",
-        gettext("over the limit requests pass and count on") if rule.soft else "",
+        gettext("over the limit, requests pass and still count") if rule.soft else "",
         gettext("refused requests also count") if rule.count_refused else "",
         _penalty(rule.penalty) if rule.penalty else "",
         str(_UNAVAILABLE.get(rule.on_error, "")),
@@ -94,11 +94,13 @@ def _penalty(text: str) -> str:
     except ValueError as error:  # written by raw SQL
         return gettext("an invalid penalty (%s)") % translated(error)
     times = pgettext("between lock-outs, each longer", ", then ").join(map(duration, penalty.steps_ms))
-    within = gettext(" (if each begins within %s of the one before)") % duration(penalty.within_ms) if penalty.within_ms else ""
+    within = (
+        gettext(" (each within %s of the start of the one before)") % duration(penalty.within_ms) if penalty.within_ms else ""
+    )
     return gettext("a refusal locks the client out for %s") % times + within
 
 
-MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code"), "soft": _("Soft")}
+MODES = {"enforce": _("Enforce"), "shadow": _("Shadow"), "off": _("Off"), "code": _("In code"), "soft": _("Soft limit")}
 
 
 def mode_in_words(rule: RateRule) -> str:
@@ -145,7 +147,7 @@ def _amount(rule: RateRule, windows: Sequence[Window] | None) -> str:
     except ValueError as error:  # written by raw SQL
         own = gettext("an invalid limit (%s)") % translated(error)
     values = {"function": rule.limits_from, "own": own}
-    return gettext("as “%(function)s” says, else %(own)s") % values if rule.limits_from else own
+    return gettext("as “%(function)s” gives, else %(own)s") % values if rule.limits_from else own
 
 
 def _limits(windows: Sequence[Window]) -> str:
@@ -181,7 +183,7 @@ _BY_THE_CLOCK = {
     "week": _("%(limit)s in each week by the clock (%(zone)s)"),
     "month": _("%(limit)s in each month of the calendar (%(zone)s)"),
 }
-_FROM_A_DAY = _("%(limit)s in each month from day %(day)s on (%(zone)s)")
+_FROM_A_DAY = _("%(limit)s in each month that begins on day %(day)s (%(zone)s)")
 _MISSING = {
     "ip": _("requests without the key are counted by their address"),
     "allow": _("requests without the key pass uncounted"),

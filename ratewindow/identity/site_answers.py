@@ -43,18 +43,17 @@ class SiteFunction:
         is_quick: bool = False,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MOST_NAME:
-            raise Problem("{name!r} is no name for {what}: write a text of at most {most} characters", **_said(name, what))
+            raise ValueError(f"{name!r} is no name for {what}: write a text of at most {MOST_NAME} characters")
         if not callable(function) or arguments_of(function) != 1:
-            raise Problem("{what} {name!r} need a function of one argument, the request or the identity", **_said(name, what))
+            raise ValueError(f"{what} {name!r}: register a function of one argument, the request or the identity")
         self.what, self.name, self.place = what, name, place_of(function)
         self._function, self._holds, self._is_quick = function, holds, is_quick
         self.argument = next(iter(inspect.signature(function).parameters))
         self._cached_s = 0.0 if cache is None else parse_duration(cache) / 1000
         self._cached: dict[Any, tuple[float, Any]] = {}  # by identity: until when, and what
         if self._cached_s and self.argument != "identity":
-            raise Problem(
-                "{what} {name!r}: what is cached may depend on the identity alone, so name the function's argument identity",
-                **_said(name, what),
+            raise ValueError(
+                f"{what} {name!r}: what is cached depends on the identity alone: name the function's argument identity"
             )
 
     def answer(self, who: Who, identity: str = "", rules: Iterable[str] = ()) -> Any:
@@ -123,10 +122,6 @@ class SiteFunction:
         return answer
 
 
-def _said(name: object, what: str) -> dict[str, object]:
-    return {"name": name, "what": what, "most": MOST_NAME}
-
-
 class SiteFunctions(dict[str, SiteFunction]):
     """The functions that a site registers for one use, by name."""
 
@@ -138,13 +133,16 @@ class SiteFunctions(dict[str, SiteFunction]):
         """Raises ValueError for what is wrong, and for a name that belongs to another function."""
         made = SiteFunction(self._what, name, function, self._holds, cache)
         if (known := self.get(name)) is not None and known.place != made.place:
-            raise Problem("{what} {name!r} belongs to {place}: choose another name", place=known.place, **_said(name, self._what))
+            raise ValueError(f"{self._what} {name!r} belongs to {known.place}: choose another name")
         self[name] = made
         return made
 
     def named(self, name: str) -> SiteFunction:
         """The function of that name. Raises ValueError if no code registers it."""
+        if not self:
+            raise Problem(
+                "no code registers {name!r}, nor any other: a developer can register it in a module ratekeys", name=name
+            )
         if name not in self:
-            known = ", ".join(sorted(self)) or "none"
-            raise Problem("no code registers the {what} {name!r}: choose from {known}", known=known, **_said(name, self._what))
+            raise Problem("no code registers {name!r}: choose from {known}", name=name, known=", ".join(sorted(self)))
         return self[name]

@@ -37,7 +37,9 @@ def unit_ms(name: str) -> int:
     if unit is not None:
         return UNITS_MS[unit]
     if name.strip().lower() in ("month", "months", "mo"):
-        raise Problem("{name!r} has no fixed length: write 30d, or for a limit a fixed window aligned to month", name=name)
+        raise Problem(
+            "{name!r} has no fixed length: write 30d; for a month of the calendar, use a fixed window aligned to month", name=name
+        )
     raise Problem("{name!r} is not a unit of time: use ms, s, m, h, d or w", name=name)
 
 

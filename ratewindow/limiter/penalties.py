@@ -46,11 +46,12 @@ def parse_penalty(text: str | timedelta) -> Penalty:
         )
     steps_ms = tuple(map(countable_ms, steps))
     if list(steps_ms) != sorted(steps_ms):
-        raise Problem("{text!r} gets shorter: write the shorter durations first", text=text)
+        raise Problem("{text!r} has a duration that is shorter than the one before: write the shorter ones first", text=text)
     within_ms = countable_ms(within.strip()) if grows else DAY_MS
     if within_ms < steps_ms[-1] and (grows or steps[1:]):
         raise Problem(
-            "{text!r} grows within {within}, and lasts up to {longest}: write at its end, for example, within {longest}",
+            "{text!r} lasts up to {longest}, longer than the {within} within which it grows: end it with, for example, "
+            "within {longest}",
             text=text,
             within=format_duration(within_ms),
             longest=format_duration(steps_ms[-1]),

@@ -89,7 +89,7 @@ class Window(metaclass=_OneOfEach):
                 "timezone {timezone!r} is not known here: write for example UTC or Europe/Berlin", timezone=self.timezone
             )
         if not (isinstance(self.day, int) and 1 <= self.day <= (31 if self.aligned_to == "month" else 1)):
-            raise Problem("day {day!r}: write 1 to 31, and only with aligned_to month", day=self.day)
+            raise Problem("day {day!r}: write 1 to 31, and add aligned_to month, or leave it out", day=self.day)
         if self.buckets is None:
             object.__setattr__(self, "buckets", chosen.default_buckets)
         if self.burst is None and chosen.default_burst:

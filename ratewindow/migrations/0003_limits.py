@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='raterule',
             name='soft',
-            field=models.BooleanField(default=False, help_text='Over the limit requests pass and count on, and code of this site is told. For fixed windows.', verbose_name='soft limit'),
+            field=models.BooleanField(default=False, help_text='Over the limit, requests pass and still count, and code of this site is told. Fixed windows only.', verbose_name='soft limit'),
         ),
         migrations.AlterField(
             model_name='rulewindow',
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='raterule',
             name='forgive',
-            field=models.BooleanField(default=False, help_text='A login that succeeds, or another success that does not count, deletes what was counted for this client. Only for rules that count per name: whoever has an account could delete the counts of an address.', verbose_name='forgive after success'),
+            field=models.BooleanField(default=False, help_text="A login that succeeds, or another successful request that does not count, deletes this client's counts. Only for rules that count per name: whoever has an account could delete the counts of an address by logging in.", verbose_name='forgive after success'),
         ),
         migrations.AddField(
             model_name='raterule',
@@ -59,4 +59,9 @@ class Migration(migrations.Migration):
         migrations.RunPython(to_text, to_first_duration),
         migrations.RemoveField(model_name='raterule', name='penalty'),
         migrations.RenameField(model_name='raterule', old_name='penalty_text', new_name='penalty'),
+        migrations.AlterField(
+            model_name='override',
+            name='source',
+            field=models.CharField(default='code', editable=False, help_text='Where it was created: in the admin, by the API, by a command or by code.', max_length=32, verbose_name='source'),
+        ),
     ]

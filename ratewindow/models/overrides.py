@@ -123,7 +123,7 @@ class Override(models.Model):
         max_length=32,
         default="code",
         editable=False,
-        help_text=_("Where it was created: in the admin, by a command or by code."),
+        help_text=_("Where it was created: in the admin, by the API, by a command or by code."),
     )
     created_by = user_field("created_by_id", editable=False)
     created_at = MomentField(_("created at"), default=time_zone.now, editable=False)
@@ -161,7 +161,7 @@ class Override(models.Model):
     def unknown_name(self) -> str:
         """That there is no permission, or no rule, of the name that it has, which may be a mistake; otherwise empty."""
         if not is_known(self.identity):
-            text = _("Django knows no %r: this applies to superusers alone, unless a backend of yours gives it.")
+            text = _("There is no %r in Django: this applies to superusers alone, unless an authentication backend grants it.")
             return str(text % self.identity)
         if not self.rule or self.rule in code_rates.load_names() or RateRule.objects.filter(name=self.rule).exists():
             return ""

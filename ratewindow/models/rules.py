@@ -271,8 +271,8 @@ class RateRule(models.Model):
         _("forgive after success"),
         default=False,
         help_text=_(
-            "A login that succeeds, or another success that does not count, deletes what was counted for this client. "
-            "Only for rules that count per name: whoever has an account could delete the counts of an address."
+            "A login that succeeds, or another successful request that does not count, deletes this client's counts. Only for "
+            "rules that count per name: whoever has an account could delete the counts of an address by logging in."
         ),
     )
     count_refused = models.BooleanField(
@@ -297,7 +297,7 @@ class RateRule(models.Model):
     soft = models.BooleanField(
         _("soft limit"),
         default=False,
-        help_text=_("Over the limit requests pass and count on, and code of this site is told. For fixed windows."),
+        help_text=_("Over the limit, requests pass and still count, and code of this site is told. Fixed windows only."),
     )
     response_status = models.PositiveSmallIntegerField(
         _("response status"),

@@ -237,7 +237,8 @@ def check_hold(waits: bool, count_when: str) -> None:
     """Raise ValueError if units are held, or to be forgiven, by a response that cannot change what counts."""
     if waits and written(count_when) == ALWAYS:
         raise Problem(
-            "every request counts, so nothing is refunded or forgiven: write what counts, such as login_failed, or leave it off"
+            "every request counts, so nothing is refunded or forgiven: write what counts, such as login_failed, or switch off "
+            "hold and forgive"
         )
 
 
@@ -246,7 +247,7 @@ def check_soft(soft: bool, windows: Iterable[Window]) -> None:
     for window in windows:
         if soft and window.algorithm != "fixed_window":
             raise Problem(
-                "a soft limit is counted by fixed_window, not by {algorithm}: choose that, or let the limit not be soft",
+                "a soft limit is counted by fixed_window, not by {algorithm}: choose fixed_window, or clear soft limit",
                 algorithm=window.algorithm,
             )
 

@@ -99,7 +99,7 @@ def test_what_else_a_rule_does_is_said(fields: dict[str, Any], said: str) -> Non
 def test_a_soft_limit_is_said() -> None:
     rule = define("rule", "5/d", algorithm="fixed_window", aligned_to="day", soft=True)
     assert "at most 5 in each day by the clock (UTC)" in sentence(rule)
-    assert sentence(rule).endswith("; over the limit requests pass and count on.")
+    assert sentence(rule).endswith("; over the limit, requests pass and still count.")
 
 
 def test_a_rate_in_code_says_that_it_normalises() -> None:
@@ -186,7 +186,7 @@ class TestNoFieldIsSilent:
         assert "at most 5 in 1 minute and 20 in 1 hour and 100 in 1 day" in sentence(RateRule(), several)
 
     @pytest.mark.parametrize(
-        ("day", "said"), [(1, "5 in each month of the calendar (UTC)"), (15, "5 in each month from day 15 on (UTC)")]
+        ("day", "said"), [(1, "5 in each month of the calendar (UTC)"), (15, "5 in each month that begins on day 15 (UTC)")]
     )
     def test_a_month_says_on_which_day_it_begins(self, day: int, said: str) -> None:
         window = Window(5, 30 * 86_400_000, "fixed_window", aligned_to="month", day=day)

@@ -327,7 +327,7 @@ def test_a_time_zone_that_is_not_known_is_an_error_when_the_window_is_made(zone:
     [(0, "month", 30), (32, "month", 30), (15.0, "month", 30), ("1", "month", 30), (15, "day", 1)],
 )
 def test_a_day_of_the_month_that_no_month_has_is_an_error_when_the_window_is_made(day: int, aligned_to: str, days: int) -> None:
-    with pytest.raises(ValueError, match=r"day .* write 1 to 31, and only with aligned_to month"):
+    with pytest.raises(ValueError, match=r"day .* write 1 to 31, and add aligned_to month, or leave it out"):
         Window(5, days * 86_400_000, "fixed_window", aligned_to=aligned_to, day=day)
 
 

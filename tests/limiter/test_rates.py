@@ -38,7 +38,10 @@ def test_every_promised_unit_is_known_alone_and_in_the_plural(unit: str) -> None
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("10/month", "rate '10/month': 'month' has no fixed length: write 30d, or for a limit a fixed window aligned to month"),
+        (
+            "10/month",
+            "'month' has no fixed length: write 30d; for a month of the calendar, use a fixed window aligned to month",
+        ),
         ("10/2months", "rate '10/2months': '2months': 'months' has no fixed length: write 30d"),
         ("10/parsec", "rate '10/parsec': 'parsec' is not a unit of time: use ms, s, m, h, d or w"),
         ("5/m; 10/parsec", "rate '10/parsec'"),

@@ -16,5 +16,5 @@ def test_a_rule_that_does_not_exist_is_said(rule: str, told: str) -> None:
 
 def test_a_permission_that_django_does_not_know_is_told() -> None:
     assert Override(action="allow", identity="permission:auth.change_group").unknown_name() == ""
-    told = "Django knows no 'permission:auth.chang_group': this applies to superusers alone, unless a backend of yours gives it."
-    assert Override(action="allow", identity="permission:auth.chang_group").unknown_name() == told
+    told = Override(action="allow", identity="permission:auth.chang_group").unknown_name()
+    assert told.startswith("There is no 'permission:auth.chang_group' in Django: this applies to superusers alone, ")

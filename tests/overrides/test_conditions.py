@@ -176,8 +176,8 @@ def test_calls_know_the_user_of_a_request_and_none_of_an_identity() -> None:
         ("permission:", "'permission:' is no permission: write for example permission:blog.change_post"),
         ("permission:blog", "is no permission"),
         ("permission:blog.change_post.more", "is no permission"),
-        ("condition:approved", "no code registers the condition 'approved': choose from approved author"),
-        ("condition:", "no code registers the condition ''"),
+        ("condition:approved", "no code registers 'approved': choose from approved author"),
+        ("condition:", "no code registers ''"),
         ("staff+ip:203.0.113.9", "'staff' is not an identity"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_row_whose_condition_has_gone_holds_for_nobody(site: Any, caplog: pyte
     conditions.registered.clear()
     override.save()
     assert refused(site, user("ann"))
-    assert f"block or exemption {override.pk} is left out: no code registers the condition 'approved author'" in caplog.text
+    assert f"block or exemption {override.pk} is left out: no code registers 'approved author'" in caplog.text
 
 
 def test_nobody_blocks_themselves_by_a_condition() -> None:

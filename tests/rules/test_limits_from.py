@@ -227,15 +227,15 @@ def test_a_name_that_no_code_registers_leaves_the_rules_own_limits(caplog: pytes
     RateRule.objects.update(limits_from="gone")
     reading.reload()
     assert [bool(ratewindow.hit("api", "user:1")) for _ in range(3)] == [True, True, False]
-    assert "no code registers the limits 'gone': choose from by plan" in caplog.text
+    assert "no code registers 'gone': choose from by plan" in caplog.text
     (message,) = [each for each in check_rules() if each.id == "ratewindow.W025"]
     assert "takes its limits from 'gone'" in message.msg
 
 
 def test_a_rule_cannot_name_what_no_code_registers(asked: list[Any]) -> None:
-    with pytest.raises(ValueError, match="no code registers the limits 'by plam': choose from by plan"):
+    with pytest.raises(ValueError, match="no code registers 'by plam': choose from by plan"):
         rule(limits_from="by plam")
-    with pytest.raises(ValidationError, match="no code registers the limits 'by plam'"):
+    with pytest.raises(ValidationError, match="no code registers 'by plam'"):
         RateRule(name="other", limits_from="by plam").full_clean()
 
 
@@ -252,7 +252,7 @@ def test_a_bad_name_is_told(name: Any) -> None:
 
 @pytest.mark.parametrize("function", [lambda: None, lambda one, two: None, "5/m"])
 def test_a_function_takes_one_argument(function: Any) -> None:
-    with pytest.raises(ValueError, match="need a function of one argument"):
+    with pytest.raises(ValueError, match="register a function of one argument"):
         ratewindow.limits("by plan")(function)
 
 

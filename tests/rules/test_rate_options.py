@@ -189,7 +189,7 @@ BAD = [
     ({"penalty": 900}, "penalty: 900 has no unit: write text such as"),
     ({"penalty": "soon"}, "penalty: 'soon' is not a duration"),
     ({"penalty": "99999999d"}, "too long"),
-    ({"penalty": "1h; 1m"}, "penalty: '1h; 1m' gets shorter: write the shorter durations first"),
+    ({"penalty": "1h; 1m"}, "penalty: '1h; 1m' has a duration that is shorter than the one before: write the shorter ones first"),
     ({"forgive": True}, "every request counts, so nothing is refunded or forgiven: write what counts"),
     ({"forgive": 1, "count_when": "401"}, "forgive 1 has the wrong type: write True or False"),
     ({"status": 200}, "status 200: write a whole number from 400 to 599"),

@@ -161,7 +161,7 @@ class RuleForm(EditForm, PlainRuleForm):
 def _fill_choices(field: Any, names: list[str], stored: str) -> None:
     """The functions that the site registers, and the stored one if it has gone; nothing to see on a site without any."""
     known = dict.fromkeys([*names, *filter(None, [stored])])
-    choices = [("", _("Its own, below")), *((name, name) for name in known)]
+    choices = [("", _("The limits below")), *((name, name) for name in known)]
     field.widget = forms.Select(choices=choices) if known else forms.HiddenInput()
 
 

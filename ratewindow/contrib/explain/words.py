@@ -124,9 +124,9 @@ def _clauses(line: Line) -> Iterator[str]:
 def _limits_from(function: str, made_by: Rule, rule: Rule) -> Iterator[str]:
     """Whose limits these are, unless another rate has replaced them."""
     if made_by is rule or made_by.windows == rule.windows:
-        yield gettext("“%s” says nothing about this client, so the rule's own limits hold") % function
+        yield gettext("“%s” gives this client none, so the rule's own limits hold") % function
     elif made_by.limits_from:
-        yield gettext("with the limits that “%s” says") % function
+        yield gettext("with the limits that “%s” gives") % function
 
 
 def uses(line: Line) -> str:

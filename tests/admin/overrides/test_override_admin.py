@@ -71,7 +71,10 @@ class TestForm:
             ({"action": "rate", "rate": "10/parsec"}, "'parsec' is not a unit of time: use ms, s, m, h, d or w."),
             ({"rate": "10/m"}, "Only “Another rate” has a rate: clear '10/m', or choose that action."),
             ({"rule": "No Name"}, "This is not a rule name: use at most 64 of a-z"),
-            ({"lasts": "1 month"}, "'month' has no fixed length: write 30d, or for a limit a fixed window aligned to month."),
+            (
+                {"lasts": "1 month"},
+                "'month' has no fixed length: write 30d; for a month of the calendar, use a fixed window aligned to month.",
+            ),
             ({"lasts": "60"}, "'60' has no unit: write 60s for seconds"),
             ({"lasts": "9999999w"}, "9999999w is too long: write at most 10000d, or no end at all."),
             ({"lasts": "", "expires_at_0": "2026-01-01", "expires_at_1": "00:00"}, "This time has passed: choose a later one."),

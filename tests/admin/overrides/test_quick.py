@@ -113,4 +113,4 @@ def test_who_can_be_chosen_from_conditions(page: Client, monkeypatch: pytest.Mon
 
 def test_a_permission_that_django_does_not_know_is_told(page: Client) -> None:
     response = page.post(ADD, typed(identity="permission:auth.chang_group", action="allow"), follow=True)
-    assert "Django knows no &#x27;permission:auth.chang_group&#x27;" in said(response)
+    assert "There is no &#x27;permission:auth.chang_group&#x27; in Django" in said(response)

@@ -116,14 +116,14 @@ class TestLimitsFrom:
         assert errors(page.post(ADD, typed(("5", "1m"), limits_from="by plan"))) == []
         rule = RateRule.objects.get()
         assert rule.limits_from == "by plan"
-        assert "Each address: as “by plan” says, else at most 5 in 1 minute, on /login/." in said(page.get(look(rule)))
+        assert "Each address: as “by plan” gives, else at most 5 in 1 minute, on /login/." in said(page.get(look(rule)))
 
     def test_one_that_has_gone_stays_a_choice_with_its_error(self, page: Client) -> None:
         rule = define(path="/login/", limits_from="by plan")
         limits_from.registered.clear()
         assert '<option value="by plan" selected>' in page.get(change(rule)).content.decode()
         (message,) = errors(page.post(change(rule), typed(("5", "1m"), stored=rule, limits_from="by plan")))
-        assert message == "no code registers the limits 'by plan': choose from none."
+        assert message == "no code registers 'by plan', nor any other: a developer can register it in a module ratekeys."
 
     def test_a_site_without_functions_has_nothing_to_choose(self, page: Client) -> None:
         limits_from.registered.clear()

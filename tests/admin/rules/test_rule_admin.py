@@ -62,7 +62,7 @@ class TestForm:
             (
                 "5",
                 "1 month",
-                "'1 month': 'month' has no fixed length: write 30d, or for a limit a fixed window aligned to",
+                "'1 month': 'month' has no fixed length: write 30d; for a month of the calendar, use a fixed window aligned to",
             ),
             ("0", "9999999w", "is too long to be counted: write at most 52124995d."),
             ("5", "", "Enter a period, such as 1m."),
@@ -162,13 +162,13 @@ def test_a_soft_limit_by_the_month_is_edited_too(page: Client) -> None:
     assert (rule.soft, reading.freeze(rule).windows[0].text) == (True, "4503599627370496/month")
     assert sentence(rule) == (
         "Each address: at most 4,503,599,627,370,496 in each month of the calendar (UTC), on /login/; "
-        "over the limit requests pass and count on."
+        "over the limit, requests pass and still count."
     )
 
 
 def test_a_soft_limit_that_slides_is_an_error_that_says_what_to_choose(page: Client) -> None:
     told = errors(page.post(ADD, typed(("5", "1m"), soft="on")))
-    assert told == ["a soft limit is counted by fixed_window, not by sliding_window: choose that, or let the limit not be soft."]
+    assert told == ["a soft limit is counted by fixed_window, not by sliding_window: choose fixed_window, or clear soft limit."]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_a_penalty_is_stored_and_shown_in_one_form(page: Client, text: str, stor
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("5m; 1m", "'5m; 1m' gets shorter: write the shorter durations first."),
-        ("1m; 2d", "'1m; 2d' grows within 1d, and lasts up to 2d: write at its end, for example, within 2d."),
+        ("5m; 1m", "'5m; 1m' has a duration that is shorter than the one before: write the shorter ones first."),
+        ("1m; 2d", "'1m; 2d' lasts up to 2d, longer than the 1d within which it grows: end it with, for example, within 2d."),
         ("soon", "'soon' is not a duration: write 10s, 1m, 2h30m, 1d2h3m4s or 500ms."),
     ],
 )
@@ -266,11 +266,11 @@ class TestAnswersAndCounting:
                 {"count_when": "401", "hold": True},
                 "status 401 count; charged first and refunded after.",
             ),
-            ({"count_when": "401", "forgive": True}, "status 401 count; a success deletes what was counted."),
+            ({"count_when": "401", "forgive": True}, "status 401 count; a success deletes the client's counts."),
             ({"penalty": "15m"}, "; a refusal locks the client out for 15 minutes."),
             (
                 {"penalty": "1m; 5m; 1h"},
-                "locks the client out for 1 minute, then 5 minutes, then 1 hour (if each begins within 1 day of the one before).",
+                "out for 1 minute, then 5 minutes, then 1 hour (each within 1 day of the start of the one before).",
             ),
             ({"count_when": "401"}, "; only answers with status 401 count."),
             ({"count_when": "401,403 5XX"}, "; only answers with status 401, 403 or 5xx count."),
