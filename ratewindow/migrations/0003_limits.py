@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='raterule',
             name='limits_from',
-            field=models.CharField(blank=True, help_text="A function of this site's code that says how much each client may do, such as by plan. The limits below hold where it says nothing.", max_length=64, verbose_name='take limits from'),
+            field=models.CharField(blank=True, help_text="A function of this site's code that says how much each client may do, such as by plan. The limits below hold where it gives none.", max_length=64, verbose_name='take limits from'),
         ),
         migrations.AddField(
             model_name='raterule',

@@ -318,7 +318,7 @@ class RateRule(models.Model):
         blank=True,
         help_text=_(
             "A function of this site's code that says how much each client may do, such as by plan. The limits below hold "
-            "where it says nothing."
+            "where it gives none."
         ),
     )
 
