@@ -6,7 +6,6 @@ call alone: a generator costs 1.5 µs. What a request pays for more rarely is wr
 """
 
 from collections.abc import Generator
-from operator import attrgetter
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from ratewindow.limiter.limiter import Store
 
 Result = TypeVar("Result")
-_is_soft = attrgetter("soft")  # faster than a generator, at each decision
 # Each call that may wait, as a function, its awaited form and their arguments; the result is sent back:
 # ``answer = yield decide, adecide, question`` is ``decide(question)`` in a thread and ``await adecide(question)`` on a loop.
 Steps = Generator[tuple[Any, ...], Any, Result]
@@ -120,15 +118,15 @@ def _with_rules(decision: Decision, question: Question) -> Decision:
     """Let each part keep its rule, which may be edited meanwhile; that of a soft rule then speaks of its own limits. A rate in
     code and a row in shadow share their name."""
     parts, rules = decision.parts, question.rules
-    if len(rules) == 1:
+    if len(rules) == 1:  # nearly always
         for part in parts:
             part.made_by = part.made_by or rules[0]
-    else:
-        by_name = {(rule.name, rule.is_beside): rule for rule in rules}
-        for part in parts:
-            beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
-            part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))
-    return soft.turned_back(parts) if any(map(_is_soft, rules)) else decision
+        return soft.turned_back(parts) if rules[0].soft else decision
+    by_name = {(rule.name, rule.is_beside): rule for rule in rules}
+    for part in parts:
+        beside = by_name.get((part.rule, True)) if part.mode == "shadow" else None
+        part.made_by = part.made_by or beside or by_name.get((part.rule, False)) or by_name.get((part.rule, True))
+    return soft.turned_back(parts) if any(rule.soft for rule in rules) else decision
 
 
 def _enforced(question: Question, error: Exception) -> Question | None:
