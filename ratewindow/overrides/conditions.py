@@ -36,7 +36,8 @@ def condition(name: str) -> Callable[[Function], Function]:
     """
 
     def register(function: Function) -> Function:
-        registered.register(name, function)
+        if registered.register(name, function).argument == "identity":
+            raise ValueError(f"condition {name!r} is asked about requests alone: name its function's argument request")
         return function
 
     return register

@@ -212,6 +212,11 @@ def test_a_condition_is_shown_and_stored_as_it_is() -> None:
     assert parse_subject("authenticated").takes_switch and not parse_subject("staff").takes_switch
 
 
+def test_a_condition_is_asked_about_requests_alone() -> None:
+    with pytest.raises(ValueError, match="condition 'approved author' is asked about requests alone"):
+        ratewindow.condition("approved author")(lambda identity: True)
+
+
 @pytest.mark.parametrize("name", ["condition", "permission"])
 def test_no_key_of_the_site_has_the_name_of_a_kind(name: str) -> None:
     with pytest.raises(ValueError, match="built-in key"):
