@@ -16,7 +16,7 @@ from django.db.models import Manager, Q
 
 from ratewindow import conf
 from ratewindow.counting import minutes
-from ratewindow.counting.sums import NOBODY, REFUSING, Counted, Group, Sums, Who, added, is_registers, of_columns
+from ratewindow.counting.sums import NOBODY, REFUSING, Counted, Group, Sums, Value, Who, added, is_registers, of_columns
 from ratewindow.models import OffenderStat, ThrottleStat
 from ratewindow.models.batches import in_batches
 from ratewindow.models.stats import Resolution
@@ -30,7 +30,6 @@ SPANS = {Resolution.MINUTE: timedelta(minutes=1), Resolution.HOUR: timedelta(hou
 BATCH = 500
 
 Key = tuple[datetime, str]  # start and rule
-Value = TypeVar("Value", Sums, Who)
 Row = TypeVar("Row", ThrottleStat, OffenderStat)
 Kind = OffenderStat.Kind
 

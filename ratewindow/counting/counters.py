@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from itertools import chain, count
-from typing import TypeVar
 
 from django.http import HttpRequest
 
 from ratewindow import conf
 from ratewindow.counting import minutes
 from ratewindow.counting.sheets import ALL, Line, Refusal, RequestFacts, Sheet, facts_of
-from ratewindow.counting.sums import MOST_NAMES, OVER, REFUSING, SCARCE, SHARES, Sums, Who, added
+from ratewindow.counting.sums import MOST_NAMES, OVER, REFUSING, SCARCE, SHARES, Sums, Value, Who, added
 from ratewindow.limiter import forks
 from ratewindow.limiter.types import RuleDecision
 from ratewindow.store import process_clients
@@ -34,8 +33,6 @@ MOST_MINUTES = 120  # kept unsent while Redis is unavailable; with memory://, al
 PASSED, FALLBACK, NEAR = 0, 4, 5
 PLACES = {"refused": (1,), "other": (2,), "would_refuse": (PASSED, 3)}
 ORDER = {"refused": 0, "would_refuse": 1, "other": 2, "passed": 3}  # what one rule says of a request before what another says
-
-Value = TypeVar("Value")
 
 
 class Counters:

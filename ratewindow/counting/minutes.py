@@ -7,10 +7,10 @@ count once.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from ratewindow.conf import news
-from ratewindow.counting.sums import Sums, Who, added, sums_from_text, who_from_text
+from ratewindow.counting.sums import Sums, Value, Who, added, sums_from_text, who_from_text
 from ratewindow.limiter.redis.faults import BadReply
 from ratewindow.limiter.redis.thread_deadline import limited
 from ratewindow.store import process_clients, state_keys
@@ -22,7 +22,6 @@ MOST_MINUTES = UNCOLLECTED_S // MINUTE_S + 10  # that are read, the newest; a cl
 
 MOST_NAME = 64  # characters of a rule's name
 
-Value = TypeVar("Value", Sums, Who)
 FromText = Callable[[str], Value | None]
 
 

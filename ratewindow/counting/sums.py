@@ -271,6 +271,7 @@ class Who(NamedTuple):
 
 
 NOBODY = Who()
+Value = TypeVar("Value", Sums, Who)  # what is counted, sent and stored alike
 
 
 def who_from_text(text: str) -> Who | None:

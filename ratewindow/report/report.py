@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, reduce
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import redis
 from django.db.models import Min, Q, Sum
@@ -22,7 +22,7 @@ from ratewindow.counting import minutes
 from ratewindow.counting.collecting import SPANS, Key, added_up, by_start, of_keys, read_sums, span_start
 from ratewindow.counting.counters import counters
 from ratewindow.counting.sheets import ALL
-from ratewindow.counting.sums import NOTHING, NUMBERS, TALLIES, Name, Sums, Who, added, tally_of
+from ratewindow.counting.sums import NOTHING, NUMBERS, TALLIES, Name, Sums, Value, Who, added, tally_of
 from ratewindow.models import ThrottleStat
 from ratewindow.models.stats import Resolution
 from ratewindow.rules.rule import BLOCKS
@@ -102,7 +102,6 @@ def between(start: datetime, end: datetime, now: datetime) -> Period:
     return replace(period, start=period.step_of(start))
 
 
-Value = TypeVar("Value", Sums, Who)
 WITHOUT_BLOCKS = f"~{BLOCKS}"  # all rules, and no requests of blocked clients that matched none of them
 
 LONG = 2  # coarser spans: a period that is longer is read in these where its steps do not matter
