@@ -19,25 +19,23 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import listed, number
 from ratewindow.counting.sums import percentiles
 from ratewindow.health import emergency, overview
-from ratewindow.health.emergency import Emergency
 from ratewindow.models import LimitSwitch
 from ratewindow.operations import switch_off
 from ratewindow.operations.rights import may, require
 from ratewindow.report.report import Report, last, waiting
-from ratewindow.rooms import Tab
 from ratewindow.rulebook import kill_switch
 from ratewindow.store import process_clients
 
 TABS = [
-    Tab(1, "admin:ratewindow_report", _("Report"), ["ratewindow.view_throttlestat"]),
-    Tab(2, "admin:ratewindow_raterule_changelist", _("Rules"), ["ratewindow.view_raterule", "ratewindow.change_raterule"]),
-    Tab(
+    rooms.Tab(1, "admin:ratewindow_report", _("Report"), ["ratewindow.view_throttlestat"]),
+    rooms.Tab(2, "admin:ratewindow_raterule_changelist", _("Rules"), ["ratewindow.view_raterule", "ratewindow.change_raterule"]),
+    rooms.Tab(
         3,
         "admin:ratewindow_override_changelist",
         _("Blocks"),
         ["ratewindow.view_override", "ratewindow.change_override", "ratewindow.release_identity"],
     ),
-    Tab(6, "admin:ratewindow_state", _("State"), ["ratewindow.view_throttlestat"]),
+    rooms.Tab(6, "admin:ratewindow_state", _("State"), ["ratewindow.view_throttlestat"]),
 ]
 
 
@@ -75,7 +73,7 @@ def glance(request: HttpRequest) -> dict[str, Any]:
     return request._ratewindow_glance  # type: ignore[attr-defined,no-any-return]
 
 
-def emergencies(request: HttpRequest) -> list[Emergency]:
+def emergencies(request: HttpRequest) -> list[emergency.Emergency]:
     """The rules that refuse nearly everybody, read once per request."""
     if not hasattr(request, "_ratewindow_emergencies"):
         request._ratewindow_emergencies = emergency.now(glance(request)["processes"])  # type: ignore[attr-defined]

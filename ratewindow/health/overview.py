@@ -21,7 +21,6 @@ from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence, listed
 from ratewindow.counting import minutes
 from ratewindow.health import processes
-from ratewindow.health.processes import moment
 from ratewindow.identity.address import UNTRUSTED, is_internal
 from ratewindow.limiter.problem import Problem
 from ratewindow.request import without_redis
@@ -197,7 +196,7 @@ def _switch() -> dict[str, Any]:
     return {
         "off": off or not conf.current().enabled,
         "setting": conf.current().enabled,
-        "until": moment(switch.until_s) if off else None,
+        "until": processes.moment(switch.until_s) if off else None,
         "by": switch.by if off else "",
         "reason": switch.reason if off else "",
     }

@@ -31,7 +31,6 @@ from ratewindow.rulebook import current, kill_switch, reading
 from ratewindow.signals import degraded, recovered
 from ratewindow.store import outage, process_clients, state_keys
 from ratewindow.store.breaker import Breaker, State
-from ratewindow.store.outage import MINUTE_S
 
 BEAT_S = 2.5  # twice before a record expires
 RECORD_S = 6
@@ -53,7 +52,7 @@ class _Self:
         now_s, counts = time.monotonic(), counters.since_start()
         if now_s - self._counts[-1][0] >= 1.0:
             self._counts.append((now_s, counts))
-        while len(self._counts) > 1 and self._counts[1][0] <= now_s - MINUTE_S:
+        while len(self._counts) > 1 and self._counts[1][0] <= now_s - outage.MINUTE_S:
             self._counts.popleft()
         before = next((then for at_s, then in reversed(self._counts) if at_s <= now_s - for_s), self._counts[0][1])
         return {rule: grown for rule, sums in counts.items() if (grown := sums.beyond(before.get(rule, NOTHING)))}
@@ -88,7 +87,7 @@ def own() -> dict[str, Any]:
         "switch": "off" if kill_switch.off else "on",
         "fallback": counters.causes(),
         "lately": {
-            "decisions": _self.counted(MINUTE_S).get(ALL, NOTHING).met,
+            "decisions": _self.counted(outage.MINUTE_S).get(ALL, NOTHING).met,
             "failed": outage.failures_by_cause(),
             "rules": {rule: (sums.passed, sums.refused) for rule, sums in lately[:MOST_RULES]},
         },

@@ -10,11 +10,9 @@ from ratewindow.identity.custom_keys import SCOPE
 from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.limiter.types import RuleDecision, WindowAnswer
 from ratewindow.request import decide
-from ratewindow.request.decide import Steps, arun, run
 from ratewindow.request.prepare import Who
 from ratewindow.request.questions import is_request, loaded, question_of
 from ratewindow.rulebook import current
-from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import PLACES, Rule
 
@@ -44,15 +42,15 @@ def usage(who: Who) -> list[Usage]:
     key; of an identity such as ``"user:42"`` these are the rules with that key. A client that is exempt has none. ValueError
     names a bad identity.
     """
-    return run(_usage(who))
+    return decide.run(_usage(who))
 
 
 async def ausage(who: Who) -> list[Usage]:
     """`usage`, awaited."""
-    return await arun(_usage(who))
+    return await decide.arun(_usage(who))
 
 
-def _usage(who: Who) -> Steps[list[Usage]]:
+def _usage(who: Who) -> decide.Steps[list[Usage]]:
     book, rules = yield _holding, _aholding, who
     found: dict[Usage, None] = {}
     for rule in rules:
@@ -61,17 +59,17 @@ def _usage(who: Who) -> Steps[list[Usage]]:
     return list(found)
 
 
-def _holding(who: Who) -> tuple[Rulebook, Sequence[Rule]]:
+def _holding(who: Who) -> tuple[current.Rulebook, Sequence[Rule]]:
     book = current.rulebook()
     return book, list(_rules(book, who))
 
 
-async def _aholding(who: Who) -> tuple[Rulebook, Sequence[Rule]]:
+async def _aholding(who: Who) -> tuple[current.Rulebook, Sequence[Rule]]:
     book = await current.arulebook()
     return book, await loaded(book, list(_rules(book, who)), who)
 
 
-def _rules(book: Rulebook, who: Who) -> Iterator[Rule]:
+def _rules(book: current.Rulebook, who: Who) -> Iterator[Rule]:
     """The enforced rules that may count this client."""
     keys = None if is_request(who) else _keys(parse_identity(cast("str | tuple[str, ...]", who)))
     in_code = () if book.alone else code_rates.load_names()

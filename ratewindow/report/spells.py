@@ -25,7 +25,6 @@ from ratewindow.identity.address import is_internal
 from ratewindow.models import RateRule
 from ratewindow.report.offenders import HowMany, how_many
 from ratewindow.report.report import DAY, MINUTE, Report, Waiting, began, between
-from ratewindow.rooms import Edited
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 
@@ -87,7 +86,7 @@ class Everybody:
 
     share: float
     of_all: bool
-    edit: Edited | None
+    edit: rooms.Edited | None
 
 
 Lately = Mapping[str, Sequence[int]]  # by rule, and of ALL: how many requests passed and were refused in the last seconds
@@ -205,10 +204,10 @@ def _is_of_one(who: Who) -> bool:
     return 2 * most > who.total.refused
 
 
-def _edit_before(spell: Spell) -> Edited | None:
+def _edit_before(spell: Spell) -> rooms.Edited | None:
     """The edit of its rule by which it began."""
     since = spell.start - NEAR
     moved = RateRule.objects.filter(name=spell.rule, mode_since__gte=since).values_list("mode_since", flat=True)
-    edits = chain((room.first_edit(spell.rule, since) for room in rooms.installed()), map(Edited, moved))
+    edits = chain((room.first_edit(spell.rule, since) for room in rooms.installed()), map(rooms.Edited, moved))
     edit = next(filter(None, edits), None)
     return edit if edit is not None and edit.at <= spell.start + MINUTE else None

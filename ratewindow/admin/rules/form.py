@@ -12,7 +12,6 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.forms import BaseInlineFormSet
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy as _
 
@@ -192,7 +191,7 @@ class LimitForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields["algorithm"].choices = [(name, gettext(label)) for name, label in algorithm_choices()]  # type: ignore[attr-defined]
 
 
-class LimitsFormSet(BaseInlineFormSet):  # type: ignore[type-arg]
+class LimitsFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
     """The limits of one rule, with messages about limits where Django's are about forms."""
 
     default_error_messages = {

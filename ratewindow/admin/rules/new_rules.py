@@ -19,10 +19,8 @@ from ratewindow.models import RateRule, RuleWindow
 from ratewindow.models.fields import to_text
 from ratewindow.operations.rights import require
 from ratewindow.rules import code_rates
-from ratewindow.rules.code_rates import CodeRate
 from ratewindow.rules.rate_options import USUAL, said
 from ratewindow.start import presets
-from ratewindow.start.presets import Group, Preset
 
 _LIMIT_FIELDS = ("limit", "period", "algorithm", "buckets", "burst", "aligned_to")
 
@@ -65,11 +63,11 @@ def ready() -> list[dict[str, Any]]:
     ]
 
 
-def _new(group: Group) -> list[Preset]:
+def _new(group: presets.Group) -> list[presets.Preset]:
     return [preset for preset in group.found if not preset.used_by]
 
 
-def _line(ready: Preset) -> dict[str, Any]:
+def _line(ready: presets.Preset) -> dict[str, Any]:
     windows = parse_rates(ready.rate)
     fields = {"name": ready.name, **ready.fields}
     return {"ready": ready, "sentence": short_sentence(RateRule(**fields), windows), "url": add_url(fields, windows)}
@@ -107,7 +105,7 @@ def in_code(request: HttpRequest) -> Iterator[dict[str, Any]]:
         }
 
 
-def _fields(use: CodeRate) -> dict[str, Any]:
+def _fields(use: code_rates.CodeRate) -> dict[str, Any]:
     """What the rate says, as fields of the form, which begins in shadow: people enforce a rule when they have looked at it."""
     fields = {"name": use.name, "applies_to": "named", "key": use.key, "methods": ",".join(sorted(use.methods))}
     given = use.options.of_rule.items()
