@@ -12,12 +12,9 @@ from ratewindow.checks.site import MIDDLEWARE, Messages, error, import_views, pl
 from ratewindow.conf.in_words import in_english
 from ratewindow.request.doors import has_middleware
 from ratewindow.rulebook import reading
-from ratewindow.rules import code_rates, limits_from
-from ratewindow.rules.matching import TOO_MANY, beyond_bounds
+from ratewindow.rules import code_rates, limits_from, matching, site_routes
 from ratewindow.rules.rule import Rule
-from ratewindow.rules.site_routes import doubts
-from ratewindow.store import process_clients, server_info
-from ratewindow.store.shared_prefix import other_site, remedy
+from ratewindow.store import process_clients, server_info, shared_prefix
 
 # The client chooses these values: with another value in each request it is never limited.
 _CHOSEN = ("header:", "cookie:", "query:", "get:", "post:", "json:", "body:")
@@ -35,7 +32,7 @@ def check_rules() -> Messages:
     rules = [rule for _, rule in readings if isinstance(rule, Rule) and rule.mode != "off"]
     wrong = [(row.name, str(problem)) for row, problem in readings if isinstance(problem, Exception)]
     yield from _undefined({row.name for row, _ in readings})
-    for name, why in [*wrong, *((rule.name, TOO_MANY) for rule in beyond_bounds(rules))]:
+    for name, why in [*wrong, *((rule.name, matching.TOO_MANY) for rule in matching.beyond_bounds(rules))]:
         yield error(4, f"Rule {name!r} cannot be enforced: {why}.", "Correct it in the admin.")
     placed = [rule.name for rule in rules if rule.applies_to != "named"]
     if placed and not has_middleware():
@@ -78,7 +75,7 @@ def _unregistered(rules: Sequence[Rule]) -> Messages:
 def _doubtful(rules: Sequence[Rule]) -> Messages:
     """W014: rules for a path or route that the site does not have. W021: rules that refuse all by their cost."""
     with in_english():
-        found = [doubt for rule in rules for doubt in doubts(rule)]
+        found = [doubt for rule in rules for doubt in site_routes.doubts(rule)]
     # Not the others: calls of hit may name a rule, and a limit of 0 may be intended.
     yield from (warning(14, doubt.text, doubt.remedy) for doubt in found if doubt.kind == "nowhere")
     yield from (warning(21, doubt.text, doubt.remedy) for doubt in found if doubt.kind == "cost")
@@ -110,12 +107,12 @@ def check_server() -> Messages:
     if process_clients.in_memory():
         return
     with suppress(redis.RedisError, OSError, ValueError):
-        if other := other_site():
+        if other := shared_prefix.other_site():
             yield warning(
                 22,
                 f"{other}: its edits and its counts for rules of the same name are ours, too, and its kill switch replaces ours "
                 "in Redis.",
-                f"{remedy()}.",
+                f"{shared_prefix.remedy()}.",
             )
         store = server_info.ask(process_clients.patient_client())
         if server_info.evicts(store):

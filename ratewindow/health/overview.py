@@ -17,8 +17,7 @@ from django.utils.translation import gettext, ngettext
 from redis.exceptions import RedisError
 
 from ratewindow import conf
-from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import as_sentence, listed
+from ratewindow.conf import in_words, time_zone
 from ratewindow.counting import minutes
 from ratewindow.health import processes
 from ratewindow.identity.address import UNTRUSTED, is_internal
@@ -121,7 +120,7 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
     decided = max(count, sum(each["decisions"] for each in lately))
     if not count or (count >= max(FEW, decided * SHARE)) is not serious:
         return []
-    how = listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
+    how = in_words.listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
     text = ngettext(
         "%(count)d of %(all)d decisions of the last minute was made without Redis (%(how)s): %(holds)s.",
         "%(count)d of %(all)d decisions of the last minute were made without Redis (%(how)s): %(holds)s.",
@@ -146,8 +145,8 @@ def _apart(found: Sequence[Process]) -> list[str]:
 def _unavailable(away: Sequence[Process], count: int) -> str:
     """``Redis unavailable (timeout) since 12:03 in 2 of 5 processes: requests pass uncounted.``"""
     values = {
-        "servers": listed(sorted({server for each in away for server in each["servers"]})),
-        "how": listed(sorted({each["error"].removeprefix("store:") for each in away})),
+        "servers": in_words.listed(sorted({server for each in away for server in each["servers"]})),
+        "how": in_words.listed(sorted({each["error"].removeprefix("store:") for each in away})),
         "time": clock(min(each["degraded_since"] for each in away)),
         "holds": " / ".join(sorted({*map(gettext, (each["policy"] for each in away))})),  # which processes send in English
         "away": len(away),
@@ -167,7 +166,7 @@ def _all_well(found: Sequence[Process]) -> str:
 def _warnings(found: Sequence[Process]) -> list[str]:
     """The warnings of all processes, each once."""
     values_by_message = {message: values for each in found for message, values in each.get("warnings", ())}
-    return [capfirst(as_sentence(Problem(message, **values))) for message, values in values_by_message.items()]
+    return [capfirst(in_words.as_sentence(Problem(message, **values))) for message, values in values_by_message.items()]
 
 
 def uncollected(store: dict[str, Any]) -> list[str]:

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ratewindow import background, conf
-from ratewindow.conf import news
-from ratewindow.conf.in_words import in_english
+from ratewindow.conf import in_words, news
 from ratewindow.counting.counters import counters
 from ratewindow.counting.sheets import ALL
 from ratewindow.counting.sums import NOTHING, Sums
@@ -68,7 +67,7 @@ _self = _Self()
 def own() -> dict[str, Any]:
     """The record of this process. Times are text in ISO 8601, in UTC."""
     away = outage.open_breakers()
-    with in_english():  # others read it in languages of their own
+    with in_words.in_english():  # others read it in languages of their own
         problem, policy = reading.problem(), without_redis.in_words()
     lately = sorted(_self.counted(LATELY_S).items(), key=lambda item: -item[1].met)
     return {
@@ -176,7 +175,7 @@ def send_turns() -> None:
         state = _turns.popleft()
         if state.open and _since is None:
             _since = datetime.fromtimestamp(state.since_s or time.time(), UTC)
-            with in_english():
+            with in_words.in_english():
                 holds = without_redis.in_words()
             degraded.send_robust(Breaker, since=_since, server=state.server, cause=state.cause, holds=holds)
         elif not state.open and _since is not None and not outage.open_breakers():

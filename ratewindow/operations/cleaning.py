@@ -19,8 +19,7 @@ from ratewindow.overrides.lookup import RATE
 from ratewindow.rulebook import reading
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import BLOCKS
-from ratewindow.store import process_clients, state_keys
-from ratewindow.store.shared_prefix import refuse_when_shared
+from ratewindow.store import process_clients, shared_prefix, state_keys
 
 KEYS_PER_SECOND = 20_000  # of a server, others' keys included
 AT_ONCE = 200  # keys of the server in one call: a fraction of a millisecond
@@ -55,7 +54,7 @@ def clean_orphans(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND)
     """Delete state of no rule. Raise SharedPrefix, and delete nothing, if it may belong to another site."""
     seen, orphaned, endless = 0, 0, 0
     if not process_clients.in_memory():
-        refuse_when_shared()
+        shared_prefix.refuse_when_shared()
         for master in process_clients.masters():
             for keys in _scan(master, keys_per_second):
                 is_owned = read_owned()  # after the keys were seen: a rule made in between would lose its first counts

@@ -16,8 +16,7 @@ from ratewindow.limiter.types import RuleDecision, WindowAnswer
 from ratewindow.models import Override
 from ratewindow.overrides.lookup import BLOCK, RATE, Ruling
 from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, in_words, stored, subject_of
-from ratewindow.request import decide
-from ratewindow.request.prepare import adapted, ask_about
+from ratewindow.request import decide, prepare
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import Rule
@@ -70,10 +69,10 @@ def standing(identity: str, rule: str = "", with_overrides: bool = True) -> Stan
         overrides |= in_force.naming(subject_of(identity))
     if not who:
         return Standing(overrides, note=gettext("It is no single client, so it has no counts."))
-    holding = adapted([each for each in rulings if each.action == RATE], rules)
+    holding = prepare.adapted([each for each in rulings if each.action == RATE], rules)
     asked: list[RuleDecision] = []
     for each in {each.state_names: each for each in holding}.values():  # a row and code may have one count
-        asked += decide.decide(ask_about(who, [each], 1), "peek").parts
+        asked += decide.decide(prepare.ask_about(who, [each], 1), "peek").parts
     if any(decision.cause for decision in asked):
         return Standing(overrides, note=gettext("Its counts are not known: Redis does not answer."))
     counted = [decision for decision in asked if _is_counted(decision)]
@@ -151,14 +150,14 @@ def release(identity: str, rule: str = "") -> Released:
     book = current.rulebook()
     rules = counting_rules(book, rule)
     own = [each.with_windows(each.windows) for each in rules]  # also where code gives this client other limits
-    with_counts = [*own, *rules, *adapted(_rulings(book, who), rules)] if who else []
+    with_counts = [*own, *rules, *prepare.adapted(_rulings(book, who), rules)] if who else []
     blocks = Override.objects.naming(subject).filter(action=BLOCK)
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
     cleared: dict[str, None] = {}  # the names of the rules that had some
     failure = ""
     try:
         for each in with_counts:
-            question = ask_about(who, [each], 1)
+            question = prepare.ask_about(who, [each], 1)
             if any(map(_is_counted, decide.decide(question, "peek").parts)):
                 cleared[each.name] = None
             stores.store().reset([key for check in question.checks for key in (*check.keys, *filter(None, [check.lock]))])

@@ -18,10 +18,7 @@ from rest_framework.request import Request
 
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
-from ratewindow.request import count_by_answer, decide as decisions, headers, refusal, visit
-from ratewindow.request.doors import Awaited
-from ratewindow.request.guard import Passage
-from ratewindow.request.prepare import Cost
+from ratewindow.request import count_by_answer, decide as decisions, doors, guard, headers, prepare, refusal, visit
 from ratewindow.rulebook import current
 from ratewindow.rules.rule import Rule
 
@@ -29,9 +26,9 @@ from ratewindow.rules.rule import Rule
 class Together:
     """Several throttles as one door."""
 
-    cost: Cost = 1
+    cost: prepare.Cost = 1
     at_view = True
-    awaited: Awaited | None = None
+    awaited: doors.Awaited | None = None
 
     def __init__(self, throttles: Iterable[Any], view: Any, block: bool = True, request: Request | None = None) -> None:
         self._throttles, self._view, self.block, self._request = throttles, view, block, request
@@ -62,7 +59,7 @@ class ViewThrottles:
         self.view, self.ended, self._has_begun = view, False, False
         self.names = names  # and modes of rules that throttles have decided: another throttle counts them again
         self.decision = Decision()  # of the throttle that refuses, once there is one
-        self._around = Passage(request, Together((), view))
+        self._around = guard.Passage(request, Together((), view))
         self._around.visit.throttles = self
         self._shared = Decision()
         self._waiting: list[type] = []  # throttles whose decision is made, and who have not asked for it
@@ -95,7 +92,7 @@ class ViewThrottles:
         in its code, leaves it to the view to refuse; the first is the view's."""
         block = not self._has_begun or self._is_listed(throttles[0]) or not self._listed
         door, self._has_begun = Together(throttles, self.view, block), True
-        passage, now = Passage(request, door), Decision()
+        passage, now = guard.Passage(request, door), Decision()
         outside = [part for part in passage.visit.decision.parts if (part.rule, part.mode) not in self.names]
         if passage.prepare(current.rulebook(), self.names):
             if not self.decision.allowed:

@@ -16,9 +16,7 @@ from ratewindow.identity.request_attributes import match_of
 from ratewindow.request.doors import Door
 from ratewindow.rest_framework.decide_together import Together
 from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle
-from ratewindow.rules import code_rates
-from ratewindow.rules.path_variants import ways_of
-from ratewindow.rules.site_routes import class_behind, listed_by
+from ratewindow.rules import code_rates, path_variants, site_routes
 
 logger = logging.getLogger("ratewindow")
 
@@ -50,9 +48,9 @@ def _register(view: Any, throttle: type[BaseThrottle]) -> None:
 
 def _throttled() -> Iterator[tuple[Any, type[BaseThrottle]]]:
     """Every view of the URLconf with each of its throttles that is ours."""
-    for way in ways_of(get_resolver()):
-        shown, given = class_behind(way.callback) or (object, {})
-        if ours := [each for each in listed_by(shown, given, "throttle_classes") if issubclass(each, _OURS)]:
+    for way in path_variants.ways_of(get_resolver()):
+        shown, given = site_routes.class_behind(way.callback) or (object, {})
+        if ours := [each for each in site_routes.listed_by(shown, given, "throttle_classes") if issubclass(each, _OURS)]:
             view: Any = object.__new__(shown)  # without what the site may do when one is made for a request
             vars(view).update(given)  # an extra action of a view set has throttles of its own there
             yield from ((view, throttle) for throttle in ours)

@@ -16,12 +16,10 @@ from ratewindow.models.overrides import CONTAINS_AUTHOR
 from ratewindow.operations.forms import PlainOverrideForm
 from ratewindow.operations.lockout import contains_author
 from ratewindow.operations.rights import whom
-from ratewindow.overrides import conditions
-from ratewindow.overrides.lookup import BLOCK
-from ratewindow.overrides.subjects import EXAMPLES, parse_subject
+from ratewindow.overrides import conditions, lookup, subjects
 
 DEFAULT_DURATION = "1h"
-REQUIRED = format_lazy(_("Enter a client, such as {examples}."), examples=_(EXAMPLES))
+REQUIRED = format_lazy(_("Enter a client, such as {examples}."), examples=_(subjects.EXAMPLES))
 
 
 class WhoInput(forms.TextInput):
@@ -73,7 +71,7 @@ class OverrideForm(EditForm, PlainOverrideForm):
             self.fields["reason"].required = True
 
     def forbidden(self) -> str:
-        if self.instance.action == BLOCK and contains_author(self.request, parse_subject(self.instance.identity)):
+        if self.instance.action == lookup.BLOCK and contains_author(self.request, subjects.parse_subject(self.instance.identity)):
             problem = gettext("This block contains you (%s) and would lock you out. Choose a narrower identity.")
             return problem % whom(self.by, self.instance.identity)
         return super().forbidden()

@@ -18,8 +18,7 @@ from ratewindow.admin.base import RecordedAdmin, register, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.overrides.form import OverrideForm, QuickForm
 from ratewindow.admin.wording import made_by
-from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import listed, some_of
+from ratewindow.conf import in_words, time_zone
 from ratewindow.models import Override
 from ratewindow.operations.rights import may, may_see, require, whom
 from ratewindow.overrides.subjects import as_subject, parse_subject
@@ -55,7 +54,7 @@ def until(override: Override) -> str:
     if override.expires_at and override.state == "ended":
         return gettext("ended %s") % time_zone.in_short(override.expires_at)
     if override.starts_at and override.state == "waiting":
-        return listed([gettext("from %s") % time_zone.in_short(override.starts_at), override.until()])
+        return in_words.listed([gettext("from %s") % time_zone.in_short(override.starts_at), override.until()])
     return override.until()
 
 
@@ -79,7 +78,7 @@ def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
         for override in lasting:
             model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
     if lasting:
-        messages.success(request, gettext("Ended: %s.") % some_of(whom(request.user, each.identity) for each in lasting))
+        messages.success(request, gettext("Ended: %s.") % in_words.some_of(whom(request.user, each.identity) for each in lasting))
     else:
         messages.info(request, gettext("Nothing to end: they have already ended."))
 

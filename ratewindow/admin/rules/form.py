@@ -23,8 +23,7 @@ from ratewindow.conf.in_words import translated
 from ratewindow.identity import custom_keys
 from ratewindow.limiter.algorithms import Algorithm, algorithm, algorithm_choices
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
-from ratewindow.models import RateRule, RuleWindow
-from ratewindow.models.origin import MOST_REASON
+from ratewindow.models import RateRule, RuleWindow, origin
 from ratewindow.models.rules import AppliesTo, applies_to_choices
 from ratewindow.operations.forms import PlainRuleForm
 from ratewindow.rules import limits_from
@@ -92,7 +91,7 @@ _WITH_PATTERN = (AppliesTo.PATH, AppliesTo.PREFIX, AppliesTo.REGEX, AppliesTo.RO
 class RuleForm(EditForm, PlainRuleForm):
     why = forms.CharField(
         required=False,
-        max_length=MOST_REASON,
+        max_length=origin.MOST_REASON,
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
         label=_("Reason"),
         help_text=_("For your colleagues: why you make this change. It is shown in the history, and is no part of the rule."),

@@ -18,8 +18,7 @@ from ratewindow.limiter.types import MOST_WINDOWS, Window
 from ratewindow.models import RateRule, RuleWindow
 from ratewindow.models.fields import to_text
 from ratewindow.operations.rights import require
-from ratewindow.rules import code_rates
-from ratewindow.rules.rate_options import USUAL, said
+from ratewindow.rules import code_rates, rate_options
 from ratewindow.start import presets
 
 _LIMIT_FIELDS = ("limit", "period", "algorithm", "buckets", "burst", "aligned_to")
@@ -33,7 +32,7 @@ def add_url(fields: Mapping[str, Any], windows: Iterable[Window]) -> str:
 
 def limit_values(windows: Iterable[Window]) -> dict[str, str]:
     """The values of the form's rows of limits, by their names in the form."""
-    rows = [{"limit": each.limit, "period": format_duration(each.period_ms), **said(each)} for each in windows]
+    rows = [{"limit": each.limit, "period": format_duration(each.period_ms), **rate_options.said(each)} for each in windows]
     values = ((f"windows-{number}-{name}", value) for number, row in enumerate(rows) for name, value in row.items())
     return {name: to_text(value) for name, value in values if value not in (None, "")}
 
@@ -109,5 +108,5 @@ def _fields(use: code_rates.CodeRate) -> dict[str, Any]:
     """What the rate says, as fields of the form, which begins in shadow: people enforce a rule when they have looked at it."""
     fields = {"name": use.name, "applies_to": "named", "key": use.key, "methods": ",".join(sorted(use.methods))}
     given = use.options.of_rule.items()
-    more = {field: value for field, value in given if field != "mode" and value != USUAL.of_rule[field]}
+    more = {field: value for field, value in given if field != "mode" and value != rate_options.USUAL.of_rule[field]}
     return {**fields, "normalise": use.normalise, **more}

@@ -12,8 +12,7 @@ from ratewindow.admin.base import reverse
 from ratewindow.admin.rules.new_rules import add_url, limit_values
 from ratewindow.admin.rules.rollout import report_for
 from ratewindow.admin.wording import limit_in_words
-from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import filled
+from ratewindow.conf import in_words, time_zone
 from ratewindow.identity.request_attributes import match_of
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window
@@ -93,7 +92,7 @@ def _sent(found: Proposal) -> str:
         text = gettext(
             "In %(time)s, %(requests)s requests were counted under the limits of %(rule)s. No client had sent more than %(most)s."
         )
-    return filled(text, **values)
+    return in_words.filled(text, **values)
 
 
 def _limits(windows: Sequence[Window]) -> str:

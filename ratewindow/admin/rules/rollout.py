@@ -16,8 +16,7 @@ from ratewindow import staff
 from ratewindow.admin.base import reverse
 from ratewindow.admin.state import emergencies, glance
 from ratewindow.admin.wording import mode_in_words
-from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import number, percent, some_of
+from ratewindow.conf import in_words, time_zone
 from ratewindow.counting.sums import NOTHING
 from ratewindow.models import Mode, RateRule
 from ratewindow.operations.rights import require
@@ -56,7 +55,7 @@ def last_hour_of(request: HttpRequest, name: str) -> SafeString:
     ]
     alarm = [("refused", gettext("refuses nearly everybody"))] if name in {each.rule for each in emergencies(request)} else []
     parts = alarm + [
-        (kind, text % {"count": number(count), "share": percent(count, sums.met)})
+        (kind, text % {"count": in_words.number(count), "share": in_words.percent(count, sums.met)})
         for kind, text, count in texts
         if count or kind == "passed"
     ]
@@ -82,7 +81,7 @@ def move(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule], mode
         for rule in moved:
             model_admin.log_change(request, rule, [{"changed": {"fields": ["Mode"]}}])
     if moved:
-        saved = gettext("Saved: %s.") % some_of(f"{rule.name}: {mode_in_words(rule)}" for rule in moved)
+        saved = gettext("Saved: %s.") % in_words.some_of(f"{rule.name}: {mode_in_words(rule)}" for rule in moved)
         calm = gettext("In shadow a rule counts, and refuses nobody.")
         messages.success(request, f"{saved} {calm}" if mode == Mode.SHADOW else saved)
     else:

@@ -25,11 +25,9 @@ from ratewindow.admin.report import page as report
 from ratewindow.admin.rules import new_rules, proposals, rollout
 from ratewindow.admin.rules.form import RuleForm, RuleWindowInline
 from ratewindow.admin.wording import mode_in_words, sentence, short_sentence
-from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import translated
+from ratewindow.conf import in_words, time_zone
 from ratewindow.limiter.types import Window
-from ratewindow.models import Override, RateRule
-from ratewindow.models.origin import MOST_REASON
+from ratewindow.models import Override, RateRule, origin
 from ratewindow.operations.rights import may, require, whom
 from ratewindow.report.report import last
 from ratewindow.rulebook import reading
@@ -65,7 +63,7 @@ def _preview_of_row(row: RateRule, windows: Sequence[Window] | None = None) -> d
     try:
         rule = reading.freeze(named, None if windows is None else tuple(windows))
     except ValueError as error:  # written by raw SQL
-        return {"sentence": said, "warnings": [gettext("%s.") % translated(error)]}
+        return {"sentence": said, "warnings": [gettext("%s.") % in_words.translated(error)]}
     warnings = [f"{doubt.text} {doubt.remedy}" for doubt in doubts(rule)]
     if row.pk and (problem := reading.problem_of(row.name)):
         warnings.append(gettext("The saved version of this rule %s.") % problem)
@@ -159,7 +157,7 @@ class RateRuleAdmin(RecordedAdmin):
                 "may_edit": may_edit,
                 "lower": proposals.lower_limits(request, rule, shown.report.known) if may_edit else None,
                 "may_enforce": may(request.user, "enforce_raterule"),
-                "most_reason": MOST_REASON if rooms.keep_reasons() else 0,
+                "most_reason": origin.MOST_REASON if rooms.keep_reasons() else 0,
                 "preview": _preview_of_row(rule),
                 "overrides": [(each, whom(request.user, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
                 "edits": [

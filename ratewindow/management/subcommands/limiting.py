@@ -13,14 +13,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
-from ratewindow import conf, rooms
-from ratewindow.checks import TAG, check_rows
+from ratewindow import checks, conf, rooms
 from ratewindow.counting.collecting import collect_stats
 from ratewindow.health import emergency, overview
 from ratewindow.management.subcommand import REASON, Subcommand, table
 from ratewindow.management.subcommands import rules
-from ratewindow.operations import switch_off
-from ratewindow.operations.cleaning import KEYS_PER_SECOND, clean
+from ratewindow.operations import cleaning, switch_off
 from ratewindow.request import without_redis
 from ratewindow.rulebook import kill_switch, reading
 from ratewindow.rules import code_rates
@@ -76,16 +74,16 @@ CLEAN = Subcommand(
     "clean",
     "Delete from Redis the state of rules that have been deleted or changed, and no other key. Delete from the database blocks "
     "and exemptions that ended more than a month ago, and edits of them that are older than the statistics.",
-    lambda options, stdout: [stdout.write(line) for line in clean(options["dry_run"], options["rate"])],
+    lambda options, stdout: [stdout.write(line) for line in cleaning.clean(options["dry_run"], options["rate"])],
     [
         ("--dry-run", {"action": "store_true", "help": "only report what would be deleted"}),
         (
             "--rate",
             {
                 "type": _rate,
-                "default": KEYS_PER_SECOND,
+                "default": cleaning.KEYS_PER_SECOND,
                 "metavar": "N",
-                "help": f"how many keys of Redis to look at in a second; {KEYS_PER_SECOND} without it",
+                "help": f"how many keys of Redis to look at in a second; {cleaning.KEYS_PER_SECOND} without it",
             },
         ),
     ],
@@ -105,7 +103,7 @@ def _check(options: dict[str, Any], stdout: Any) -> None:
 
 def _settings(stdout: Any) -> str:
     code_rates.load_names()  # imports the views, so that the checks see the names in code
-    messages = [*run_checks(tags=[TAG], include_deployment_checks=True), *check_rows(databases=["default"])]
+    messages = [*run_checks(tags=[checks.TAG], include_deployment_checks=True), *checks.check_rows(databases=["default"])]
     for message in messages:
         stdout.write(str(message))
     serious = sum(message.is_serious() and not message.is_silenced() for message in messages)
