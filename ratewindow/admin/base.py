@@ -122,16 +122,20 @@ def _enforced() -> dict[str, Rule]:
 def _lockout_page(model_admin: Any, request: HttpRequest, sentences: Collection[str]) -> HttpResponse:
     """A form that submits the same POST data again, with the checkbox."""
     left_out = (CHECKBOX, "csrfmiddlewaretoken")
-    context = {
-        "list_name": model_admin.opts.verbose_name_plural,
-        "list_url": reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_changelist", request=request),
-        "post_data": [(name, value) for name, values in request.POST.lists() if name not in left_out for value in values],
-        "lockouts": [*sentences],
-        "remedy": REMEDY,
-        "checkbox": CHECKBOX,
-    }
-    title = _("You would be refused in the admin")
-    return render_page(model_admin, request, "admin/ratewindow/confirmation.html", title, context)
+    return render_page(
+        model_admin,
+        request,
+        "admin/ratewindow/confirmation.html",
+        _("You would be refused in the admin"),
+        {
+            "list_name": model_admin.opts.verbose_name_plural,
+            "list_url": reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_changelist", request=request),
+            "post_data": [(name, value) for name, values in request.POST.lists() if name not in left_out for value in values],
+            "lockouts": [*sentences],
+            "remedy": REMEDY,
+            "checkbox": CHECKBOX,
+        },
+    )
 
 
 class EditForm(forms.ModelForm):  # type: ignore[type-arg]

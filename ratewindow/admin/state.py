@@ -96,17 +96,24 @@ def state_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     store = status["store"]
     lately = Report(last("15m", time_zone.now()), waiting(ask_redis=store["reachable"]))
     latency = percentiles(lately.tallies.latency)
-    context = {
-        "status": status,
-        "facts": facts(store),
-        "error": cause_in_words(store.get("error", "")),
-        "latency": latency,
-        "decisions": number(latency.count) if latency else "",
-        # Without those that have not needed Redis since it is unavailable.
-        "processes": [process_line(each) for each in status["processes"] if each["breaker"] != "closed" or store["reachable"]],
-        "failed": [(cause_in_words(cause), cause, number(count)) for cause, count in sorted(status["fallback"].items())],
-    }
-    return render_page(model_admin, request, "admin/ratewindow/state.html", gettext("State"), context)
+    return render_page(
+        model_admin,
+        request,
+        "admin/ratewindow/state.html",
+        gettext("State"),
+        {
+            "status": status,
+            "facts": facts(store),
+            "error": cause_in_words(store.get("error", "")),
+            "latency": latency,
+            "decisions": number(latency.count) if latency else "",
+            # Without those that have not needed Redis since it is unavailable.
+            "processes": [
+                process_line(each) for each in status["processes"] if each["breaker"] != "closed" or store["reachable"]
+            ],
+            "failed": [(cause_in_words(cause), cause, number(count)) for cause, count in sorted(status["fallback"].items())],
+        },
+    )
 
 
 def facts(store: dict[str, Any]) -> list[tuple[str, str]]:

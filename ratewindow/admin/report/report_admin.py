@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, reverse
+from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, render_page, reverse
 from ratewindow.admin.report import page
 from ratewindow.admin.state import state_page, switch_page
 from ratewindow.conf import time_zone
@@ -108,14 +108,16 @@ class ReportAdmin(RecordedAdmin):
         shown = {**page.body_context(request, reading, form), "files": files(request, form.query())}
         if "live" in request.GET:  # only the part that changes
             return TemplateResponse(request, "admin/ratewindow/throttlestat/body.html", shown)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Report"),
-            "app": self.opts.app_config,
-            "opts": self.opts,  # Unfold builds its breadcrumbs from it
-            "media": page.MEDIA,
-            **shown,
-            **page.filter_context(request, reading, form),
-            **(extra_context or {}),
-        }
-        return TemplateResponse(request, "admin/ratewindow/throttlestat/change_list.html", context)
+        return render_page(
+            self,
+            request,
+            "admin/ratewindow/throttlestat/change_list.html",
+            gettext("Report"),
+            {
+                "opts": self.opts,  # Unfold builds its breadcrumbs from it
+                "media": page.MEDIA,
+                **shown,
+                **page.filter_context(request, reading, form),
+                **(extra_context or {}),
+            },
+        )

@@ -1,7 +1,6 @@
 """Limits proposed by what clients have sent: for a rule in shadow, on its page, and for a new rule from a request."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
@@ -59,14 +58,16 @@ def _form_of(asked: HttpRequest, found: Proposal | None) -> str:
     match = match_of(asked)
     name = match.view_name if match is not None else ""
     target = {"applies_to": "route", "pattern": name} if name else {"applies_to": "path", "pattern": asked.path_info}
-    fields: dict[str, Any] = {
-        "name": free_name(target["pattern"]),
-        **target,
-        "methods": "" if asked.method in ("GET", "HEAD") else asked.method,
-        "key": found.rule.key if found else "user_or_ip",
-        "description": _reason(found),
-    }
-    return add_url(fields, found.windows if found else parse_rates(START))
+    return add_url(
+        {
+            "name": free_name(target["pattern"]),
+            **target,
+            "methods": "" if asked.method in ("GET", "HEAD") else asked.method,
+            "key": found.rule.key if found else "user_or_ip",
+            "description": _reason(found),
+        },
+        found.windows if found else parse_rates(START),
+    )
 
 
 def _reason(found: Proposal | None) -> str:
@@ -76,23 +77,21 @@ def _reason(found: Proposal | None) -> str:
 
 
 def _sent(found: Proposal) -> str:
-    values: dict[str, Any] = {
-        "time": timesince(found.since, depth=1),
-        "rule": found.rule.name,
-        "requests": found.requests,
-        "above": found.above,
-        "most": _limits(found.most),
-    }
-    if found.above:
-        text = gettext(
-            "In %(time)s, %(requests)s requests were counted under the limits of %(rule)s. But for %(above)s of them, no client "
-            "had sent more than %(most)s."
-        )
-    else:
-        text = gettext(
-            "In %(time)s, %(requests)s requests were counted under the limits of %(rule)s. No client had sent more than %(most)s."
-        )
-    return in_words.filled(text, **values)
+    but_for_some = gettext(
+        "In %(time)s, %(requests)s requests were counted under the limits of %(rule)s. But for %(above)s of them, no client "
+        "had sent more than %(most)s."
+    )
+    of_all = gettext(
+        "In %(time)s, %(requests)s requests were counted under the limits of %(rule)s. No client had sent more than %(most)s."
+    )
+    return in_words.filled(
+        but_for_some if found.above else of_all,
+        time=timesince(found.since, depth=1),
+        rule=found.rule.name,
+        requests=found.requests,
+        above=found.above,
+        most=_limits(found.most),
+    )
 
 
 def _limits(windows: Sequence[Window]) -> str:
