@@ -90,12 +90,14 @@ def _write_redis(switch: Switch) -> None:
 
 
 def _save(switch: Switch) -> None:
-    fields = {
-        "off": switch.off,
-        "until": None if switch.until_s is None else datetime.fromtimestamp(switch.until_s, UTC),
-        "reason": switch.reason,
-        "changed_by": switch.by,
-        "changed_at": datetime.fromtimestamp(switch.at_s, UTC),
-    }
     with transaction.atomic(using=router.db_for_write(LimitSwitch)):
-        LimitSwitch.objects.update_or_create(pk=1, defaults=fields)
+        LimitSwitch.objects.update_or_create(
+            pk=1,
+            defaults={
+                "off": switch.off,
+                "until": None if switch.until_s is None else datetime.fromtimestamp(switch.until_s, UTC),
+                "reason": switch.reason,
+                "changed_by": switch.by,
+                "changed_at": datetime.fromtimestamp(switch.at_s, UTC),
+            },
+        )
