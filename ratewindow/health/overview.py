@@ -172,11 +172,10 @@ def _warnings(found: Sequence[Process]) -> list[str]:
 def uncollected(store: dict[str, Any]) -> list[str]:
     """Nobody collects: the report forgets what waits for longer than Redis keeps it."""
     text = gettext("Nobody collects: run Celery's beat and a worker, or manage.py ratewindow collect every minute by cron.")
-    is_late = False
     if store["reachable"] and not process_clients.in_memory():
         with suppress(RedisError, OSError):
-            is_late = minutes.are_late(time.time())
-    return [text] if is_late else []
+            return [text] if minutes.are_late(time.time()) else []
+    return []
 
 
 def proxies(found: Sequence[Process]) -> list[str]:
