@@ -162,8 +162,7 @@ Used = Mapping[tuple[str, str, str], str]  # the rules of the site, by what they
 class Preset:
     """A rule to look at, and to save in shadow."""
 
-    kind: str
-    name: str
+    name: str  # until it has a free one, that of its kind
     rate: str
     fields: Mapping[str, Any]  # of its row
     place: str  # the same for all rules of a kind for the same requests
@@ -239,7 +238,7 @@ def _presets(kind: Kind, target: Target) -> Iterator[Preset]:
         if target.name or "{name}" not in part.key:
             of_part = {**fields, **_clients(part, target.name), **part.fields, "description": str(part.why)}
             place = f"{kind.name}:{target.applies_to}:{target.pattern}"
-            yield Preset(kind.name, kind.name, part.rate, of_part, place, part.name)
+            yield Preset(kind.name, part.rate, of_part, place, part.name)
 
 
 def _clients(part: Part, name: NameField | None) -> dict[str, Any]:
@@ -263,4 +262,4 @@ def _names(ready: Preset) -> Iterator[str]:
     place = _place(ready.fields["pattern"])
     end = f".{ready.part}" if ready.part else ""
     others = [place] if place else []
-    return (name + end for name in chain([ready.kind], (f"{ready.kind}.{other}" for other in chain(others, count(2)))))
+    return (name + end for name in chain([ready.name], (f"{ready.name}.{other}" for other in chain(others, count(2)))))
