@@ -113,16 +113,15 @@ class override_rules(fresh_counts):  # noqa: N801
     _settings: ClassVar[dict[str, Any]] = {**fresh_counts._settings, "ENABLED": True}
 
     def __init__(self, *given: Mapping[str, str] | rule.Rule, **more: str) -> None:
-        several: tuple[Any, ...] = given  # may wrongly be a rate or, without parentheses, the decorated function
         super().__init__()
         self._rates: dict[str, str] = {}
         self._rules: list[rule.Rule] = []
-        for each in (*several, more):
+        for each in (*given, more):
             if isinstance(each, rule.Rule):
                 self._rules.append(each)
             elif isinstance(each, Mapping):
                 self._rates |= each
-            else:
+            else:  # a rate or, without parentheses, the decorated function
                 raise TypeError(
                     f"{each!r} is not a rule: write override_rules(login='5/m') or override_rules({{'api.minute': '5/m'}})"
                 )
