@@ -3,13 +3,10 @@
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import translated
-from ratewindow.models import Mode, origin
-from ratewindow.models.overrides import after
+from ratewindow.conf import in_words, time_zone
+from ratewindow.models import Mode, origin, overrides
 from ratewindow.operations.rights import FORBIDDEN, check_code, may, may_view_users
 from ratewindow.overrides.subjects import as_subject, parse_subject
 
@@ -21,7 +18,7 @@ def typed_client(by: Any, text: str) -> str:
     try:
         return as_subject(text, find_users=may_view_users(by))
     except ValueError as error:
-        raise ValidationError(f"{translated(error)}.") from None
+        raise forms.ValidationError(f"{in_words.translated(error)}.") from None
 
 
 class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -36,7 +33,7 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
         """Also asked about the button that enforces a new rule in the admin, whose form has no such field."""
         mode: str = self.cleaned_data.get("mode", Mode.ENFORCE)
         if mode == Mode.ENFORCE and self.instance.mode != mode and not may(self.by, "enforce_raterule"):
-            raise ValidationError(
+            raise forms.ValidationError(
                 _("You may not enforce rules. Save this one in shadow, and ask somebody who may enforce it."), code=FORBIDDEN
             )
         return mode
@@ -49,7 +46,7 @@ class PlainRuleForm(forms.ModelForm):  # type: ignore[type-arg]
             and not may(self.by, "enforce_raterule")
             and (percent or 100) > self.initial["enforce_percent"]
         ):
-            raise ValidationError(
+            raise forms.ValidationError(
                 _("You may not enforce rules for more clients. Ask somebody who may enforce them."), code=FORBIDDEN
             )
         return percent
@@ -71,8 +68,8 @@ class PlainOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
         elif lasts:
             begins = time_zone.aware(cleaned["starts_at"]) if cleaned.get("starts_at") else None
             try:
-                cleaned["expires_at"] = after(lasts, begins if begins and begins > time_zone.now() else None)
-            except ValidationError as error:
+                cleaned["expires_at"] = overrides.after(lasts, begins if begins and begins > time_zone.now() else None)
+            except forms.ValidationError as error:
                 self.add_error("lasts", error.message_dict["expires_at"])
         return cleaned
 
@@ -81,7 +78,7 @@ class PlainOverrideForm(forms.ModelForm):  # type: ignore[type-arg]
             self.instance.created_by, self.instance.source = self.by, origin.current().way
         super()._post_clean()  # type: ignore[misc]
         if not self.errors and (problem := self.forbidden()):
-            self.add_error("identity" if "identity" in self.fields else None, ValidationError(problem, code=FORBIDDEN))
+            self.add_error("identity" if "identity" in self.fields else None, forms.ValidationError(problem, code=FORBIDDEN))
 
     def forbidden(self) -> str:
         """Why this user may not save it; empty if they may."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy as _
@@ -205,11 +204,11 @@ class LimitsFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         buckets = sum(window.buckets or 0 for window in windows)
         if buckets > MOST_BUCKETS:
             problem = gettext("The limits of a rule have at most %(most)d buckets together, not %(buckets)d: enter fewer.")
-            raise ValidationError(problem % {"most": MOST_BUCKETS, "buckets": buckets})
+            raise forms.ValidationError(problem % {"most": MOST_BUCKETS, "buckets": buckets})
         try:
             check_soft(self.instance.soft, windows)
         except ValueError as error:
-            raise ValidationError(f"{translated(error)}.") from None
+            raise forms.ValidationError(f"{translated(error)}.") from None
 
 
 class RuleWindowInline(admin.TabularInline):  # type: ignore[type-arg]
