@@ -13,15 +13,17 @@ from ratewindow import rooms
 from ratewindow.conf.in_words import in_escapes
 from ratewindow.limiter.problem import Problem
 from ratewindow.management.subcommand import SafeOutput, Subcommand
-from ratewindow.management.subcommands.clients import ALLOW, BLOCK, RELEASE, SHOW
-from ratewindow.management.subcommands.limiting import CHECK, CLEAN, COLLECT, OFF, ON, who
-from ratewindow.management.subcommands.rules import MODE, RULES, SUGGEST
+from ratewindow.management.subcommands import clients, limiting, rules
 from ratewindow.models import origin
 from ratewindow.store.shared_prefix import SharedPrefix
 
 PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix, Problem)  # reported without a traceback
 
-OF_THE_CORE = (CHECK, RULES, SUGGEST, MODE, BLOCK, ALLOW, SHOW, RELEASE, OFF, ON, COLLECT, CLEAN)
+OF_THE_CORE = (
+    *(limiting.CHECK, rules.RULES, rules.SUGGEST, rules.MODE),
+    *(clients.BLOCK, clients.ALLOW, clients.SHOW, clients.RELEASE),
+    *(limiting.OFF, limiting.ON, limiting.COLLECT, limiting.CLEAN),
+)
 
 
 def subcommands() -> list[Subcommand]:
@@ -46,7 +48,7 @@ class Command(BaseCommand):
     @no_translations
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
         asked = next(each for each in subcommands() if subcommand in (each.NAME, *each.ALIASES))
-        with origin.edits(f"command {asked.NAME}", by=who(), reason=options.get("reason") or ""):
+        with origin.edits(f"command {asked.NAME}", by=limiting.who(), reason=options.get("reason") or ""):
             try:
                 asked.run(options, SafeOutput(self.stdout._out))  # type: ignore[arg-type]
             except CommandError as error:
