@@ -14,21 +14,18 @@ from rest_framework import throttling
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 
-from ratewindow.identity.address import client_address
-from ratewindow.identity.custom_keys import place_of
-from ratewindow.identity.request_attributes import user
+from ratewindow.identity import address, custom_keys, request_attributes
 from ratewindow.limiter.algorithms.sliding_log import SLIDING_LOG
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.request.doors import name_of
 from ratewindow.rest_framework import decide_together
 from ratewindow.rulebook.current import Rulebook
-from ratewindow.rules import code_rates
-from ratewindow.rules.rate_options import Options
+from ratewindow.rules import code_rates, rate_options
 from ratewindow.rules.rule import Rule, check_name
 
 MOST_LOGGED = SLIDING_LOG.most_limit or 0
-_LOG = Options(algorithm="sliding_log")
+_LOG = rate_options.Options(algorithm="sliding_log")
 _VERDICT = ("allow_request", "throttle_success", "throttle_failure", "wait")
 
 
@@ -59,7 +56,7 @@ class _Throttle(throttling.BaseThrottle):
 
     def get_ident(self, request: Request) -> str:
         """The client's address by TRUSTED_PROXIES, as for all other rules, not by NUM_PROXIES."""
-        return client_address(request)
+        return address.client_address(request)
 
 
 class RuleThrottle(_Throttle):
@@ -133,11 +130,11 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
 
     def client(self, request: Request) -> str:
         """The user that REST framework has authenticated, or else the address."""
-        logged_in = user(request)
+        logged_in = request_attributes.user(request)
         if logged_in is not None:
             return logged_in
         ident = self.get_ident(request)
-        return f"ip:{ident}" if ident == client_address(request) else f"ident:{ident}"
+        return f"ip:{ident}" if ident == address.client_address(request) else f"ident:{ident}"
 
     @property
     def rule_name(self) -> str:
@@ -168,9 +165,11 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         self._register(name, rate if is_text and rate == own else type(self), options)
         return code_rates.rule_of(name, rate, self.counts_per, frozenset(), options=options)
 
-    def _register(self, name: str, rate: Any, options: Options) -> None:
+    def _register(self, name: str, rate: Any, options: rate_options.Options) -> None:
         code_rates.register(
-            code_rates.CodeRate(name, rate, self.counts_per, frozenset(), place_of(type(self)), shared=True, options=options)
+            code_rates.CodeRate(
+                name, rate, self.counts_per, frozenset(), custom_keys.place_of(type(self)), shared=True, options=options
+            )
         )
 
     def allow_request(self, request: Request, view: Any) -> bool:
@@ -273,7 +272,7 @@ def _rate_of(name: str, limit: int, duration_s: float) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _options(rate: str) -> Options:
+def _options(rate: str) -> rate_options.Options:
     """By a log, since REST framework keeps the time of each request, too; by buckets where a log cannot keep so many."""
     has_room = all(window.limit <= MOST_LOGGED for window in parse_rates(rate))
-    return _LOG if has_room else Options(algorithm="sliding_window")
+    return _LOG if has_room else rate_options.Options(algorithm="sliding_window")

@@ -11,8 +11,7 @@ from django.urls import get_resolver
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from ratewindow.identity.custom_keys import place_of
-from ratewindow.identity.request_attributes import match_of
+from ratewindow.identity import custom_keys, request_attributes
 from ratewindow.request.doors import Door
 from ratewindow.rest_framework.decide_together import Together
 from ratewindow.rest_framework.throttles import RuleThrottle, ScopedRateThrottle, SimpleRateThrottle
@@ -30,16 +29,16 @@ def problems() -> Iterable[tuple[str, str]]:
         try:
             _register(view, throttle)
         except ImproperlyConfigured as error:
-            wrong.setdefault(str(error), f"Seen at the view {place_of(type(view))}.")
+            wrong.setdefault(str(error), f"Seen at the view {custom_keys.place_of(type(view))}.")
         except Exception as error:  # a class of the site's that needs a request, or the database, to be made
-            logger.debug("ratewindow: %s is not known before its first request: %r", place_of(throttle), error)
+            logger.debug("ratewindow: %s is not known before its first request: %r", custom_keys.place_of(throttle), error)
     return wrong.items()
 
 
 def _register(view: Any, throttle: type[BaseThrottle]) -> None:
     if issubclass(throttle, RuleThrottle):
         for name in throttle.names(view):
-            code_rates.register(code_rates.CodeRate(name, None, "", frozenset(), place_of(type(view)), shared=True))
+            code_rates.register(code_rates.CodeRate(name, None, "", frozenset(), custom_keys.place_of(type(view)), shared=True))
     elif issubclass(throttle, SimpleRateThrottle):
         made = throttle()
         if not isinstance(made, ScopedRateThrottle) or made.take_scope(view):
@@ -59,7 +58,7 @@ def _throttled() -> Iterator[tuple[Any, type[BaseThrottle]]]:
 def doors(request: HttpRequest, callback: Any) -> Iterator[Door]:
     """The throttles of ours at the view of a request that is not sent, as one door, but for those with an `allow_request` of the
     site's own."""
-    shown, match = getattr(callback, "cls", None), match_of(request)
+    shown, match = getattr(callback, "cls", None), request_attributes.match_of(request)
     if shown is None or match is None or not hasattr(shown, "throttle_classes"):
         return
     view = shown(**getattr(callback, "initkwargs", {}))
