@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import router, transaction
-from django.db.models import QuerySet
+from django.db import models, router, transaction
 from django.forms import model_to_dict, modelform_factory
 from django.utils.translation import gettext_lazy as _
 
@@ -34,7 +33,7 @@ MOST_CLIENTS = 12  # of a report
 # Rules
 
 
-def rules(*, by: Any) -> "QuerySet[RateRule]":
+def rules(*, by: Any) -> "models.QuerySet[RateRule]":
     """All rules with their limits, by name."""
     require(may(by, "view_raterule"))
     return RateRule.objects.prefetch_related("windows")
@@ -52,7 +51,7 @@ def edit(name: str, *, by: Any, rate: str | None = None, reason: str = "", **cha
         return _save_rule(RateRule.objects.select_for_update().get(name=name), changes, rate, by)
 
 
-def set_mode(rules: "QuerySet[RateRule]", mode: str, *, by: Any, reason: str = "") -> list[RateRule]:
+def set_mode(rules: "models.QuerySet[RateRule]", mode: str, *, by: Any, reason: str = "") -> list[RateRule]:
     """Bring rules into a mode, whatever else is wrong with them; returns those that were in another one."""
     with _edits(by, may(by, "change_raterule") and (mode != Mode.ENFORCE or may(by, "enforce_raterule")), reason):
         moved = list(rules.select_for_update().exclude(mode=mode).order_by("name"))

@@ -8,8 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.messages.storage import default_storage
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied, ValidationError
-from django.db import router, transaction
-from django.db.models import Model
+from django.db import models, router, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
@@ -38,7 +37,7 @@ def render_page(model_admin: Any, request: HttpRequest, template: str, title: An
     )
 
 
-def register(model: type[Model]) -> Any:
+def register(model: type[models.Model]) -> Any:
     """Like `django.contrib.admin.register`, but replaces a class that is registered already."""
     if admin.site.is_registered(model):
         admin.site.unregister(model)
@@ -102,7 +101,7 @@ class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         pages = (room.object_history(self, request, object_id) for room in rooms.installed())
         return next(filter(None, pages), None) or super().history_view(request, object_id, extra_context)
 
-    def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any) -> Any:
+    def get_form(self, request: HttpRequest, obj: models.Model | None = None, change: bool = False, **kwargs: Any) -> Any:
         """A form that knows its request, as an `EditForm` needs it."""
         form = super().get_form(request, obj, change=change, **kwargs)
         return type(form.__name__, (form,), {"request": request, "by": request.user})

@@ -5,8 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db import transaction
-from django.db.models import F
+from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html
@@ -88,7 +87,8 @@ class OverrideAdmin(RecordedAdmin):
     form = OverrideForm
     list_filter = ["action"]
     list_select_related = ["created_by"]
-    ordering = [F("expires_at").desc(nulls_first=True), "-pk"]  # what has ended comes last, and an index has them in this order
+    # What has ended comes last, and an index has them in this order.
+    ordering = [models.F("expires_at").desc(nulls_first=True), "-pk"]
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER  # counting a million rows once for each choice is slow
     actions = [end_now]

@@ -5,8 +5,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import BadRequest
-from django.db import router, transaction
-from django.db.models import QuerySet
+from django.db import models, router, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -74,7 +73,7 @@ def press(model_admin: Any, request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:ratewindow_raterule_look", [pk], request))
 
 
-def move(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule], mode: str) -> None:
+def move(model_admin: Any, request: HttpRequest, rules: models.QuerySet[RateRule], mode: str) -> None:
     """Bring rules into a mode, and log it. PermissionDenied for who may not enforce rules."""
     with transaction.atomic(using=router.db_for_write(RateRule)):
         moved = staff.set_mode(rules, mode, by=request.user)
@@ -89,15 +88,15 @@ def move(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule], mode
 
 
 @admin.action(description=_("Enforce selected rules"), permissions=["enforce"])
-def enforce(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
+def enforce(model_admin: Any, request: HttpRequest, rules: models.QuerySet[RateRule]) -> None:
     move(model_admin, request, rules, Mode.ENFORCE)
 
 
 @admin.action(description=_("Put selected rules in shadow (count, refuse nobody)"), permissions=["change"])
-def shadow(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
+def shadow(model_admin: Any, request: HttpRequest, rules: models.QuerySet[RateRule]) -> None:
     move(model_admin, request, rules, Mode.SHADOW)
 
 
 @admin.action(description=_("Switch selected rules off"), permissions=["change"])
-def switch_off(model_admin: Any, request: HttpRequest, rules: QuerySet[RateRule]) -> None:
+def switch_off(model_admin: Any, request: HttpRequest, rules: models.QuerySet[RateRule]) -> None:
     move(model_admin, request, rules, Mode.OFF)
