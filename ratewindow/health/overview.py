@@ -24,8 +24,7 @@ from ratewindow.identity.address import UNTRUSTED, is_internal
 from ratewindow.limiter.problem import Problem
 from ratewindow.request import without_redis
 from ratewindow.rulebook import kill_switch, reading
-from ratewindow.store import process_clients, server_info
-from ratewindow.store.outage import FEW
+from ratewindow.store import outage, process_clients, server_info
 
 logger = logging.getLogger("ratewindow")
 
@@ -118,7 +117,7 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
     failed = sum((Counter(each["failed"]) for each in lately), Counter[str]())
     count = failed.total()
     decided = max(count, sum(each["decisions"] for each in lately))
-    if not count or (count >= max(FEW, decided * SHARE)) is not serious:
+    if not count or (count >= max(outage.FEW, decided * SHARE)) is not serious:
         return []
     how = in_words.listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
     text = ngettext(

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from ratewindow import conf
-from ratewindow.identity import canonical, parse_identity, split
-from ratewindow.identity.custom_keys import SCOPE
-from ratewindow.identity.typed_values import kind_and_name
+from ratewindow.identity import canonical, custom_keys, parse_identity, split, typed_values
 from ratewindow.limiter.types import RuleDecision, WindowAnswer
-from ratewindow.request import decide
+from ratewindow.request import decide, questions
 from ratewindow.request.prepare import Who
-from ratewindow.request.questions import is_request, loaded, question_of
 from ratewindow.rulebook import current
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import PLACES, Rule
@@ -54,7 +51,7 @@ def _usage(who: Who) -> decide.Steps[list[Usage]]:
     book, rules = yield _holding, _aholding, who
     found: dict[Usage, None] = {}
     for rule in rules:
-        decision = yield decide.decide, decide.adecide, question_of(book, [rule], who, 1), "peek"
+        decision = yield decide.decide, decide.adecide, questions.question_of(book, [rule], who, 1), "peek"
         found |= dict.fromkeys(each for part in decision.parts for each in _of(part))
     return list(found)
 
@@ -66,12 +63,12 @@ def _holding(who: Who) -> tuple[current.Rulebook, Sequence[Rule]]:
 
 async def _aholding(who: Who) -> tuple[current.Rulebook, Sequence[Rule]]:
     book = await current.arulebook()
-    return book, await loaded(book, list(_rules(book, who)), who)
+    return book, await questions.loaded(book, list(_rules(book, who)), who)
 
 
 def _rules(book: current.Rulebook, who: Who) -> Iterator[Rule]:
     """The enforced rules that may count this client."""
-    keys = None if is_request(who) else _keys(parse_identity(cast("str | tuple[str, ...]", who)))
+    keys = None if questions.is_request(who) else _keys(parse_identity(cast("str | tuple[str, ...]", who)))
     in_code = () if book.alone else code_rates.load_names()
     for name in sorted({*book.by_name, *in_code}) if conf.current().enabled else ():
         for rule in book.of_name(name, None if book.alone else code_rates.rule(name), warn=False):
@@ -81,8 +78,8 @@ def _rules(book: current.Rulebook, who: Who) -> Iterator[Rule]:
 
 def _keys(identity: str) -> list[str]:
     """The parts of the key that an identity has, without its scope."""
-    typed = (kind_and_name(part) for part in split(identity))
-    return sorted(f"{kind}:{name}" if name else kind for kind, name, _ in typed if kind != SCOPE)
+    typed = (typed_values.kind_and_name(part) for part in split(identity))
+    return sorted(f"{kind}:{name}" if name else kind for kind, name, _ in typed if kind != custom_keys.SCOPE)
 
 
 def _counts(rule: Rule, keys: list[str]) -> bool:

@@ -9,8 +9,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow.admin.base import EditForm
-from ratewindow.limiter.durations import EXAMPLES as DURATIONS
-from ratewindow.limiter.rates import EXAMPLES as RATES
+from ratewindow.limiter import durations, rates
 from ratewindow.models import Override
 from ratewindow.models.overrides import CONTAINS_AUTHOR
 from ratewindow.operations.forms import PlainOverrideForm
@@ -40,7 +39,7 @@ class OverrideForm(EditForm, PlainOverrideForm):
         widget=forms.TextInput(attrs={"size": 10, "placeholder": DEFAULT_DURATION}),
         help_text=format_lazy(
             _("From now, or from the start below: such as {durations}. Leave it and “Until” empty for no end."),
-            durations=_(DURATIONS),
+            durations=_(durations.EXAMPLES),
         ),
     )
 
@@ -56,7 +55,9 @@ class OverrideForm(EditForm, PlainOverrideForm):
                 "everybody."
             ),
             "rule": _("The name of one rule. Leave empty for all rules; a block then refuses every request."),
-            "rate": format_lazy(_("Only for “Another rate”, which replaces the limits of the rule: {rates}"), rates=_(RATES)),
+            "rate": format_lazy(
+                _("Only for “Another rate”, which replaces the limits of the rule: {rates}"), rates=_(rates.EXAMPLES)
+            ),
             "starts_at": _("Leave empty to start now."),
             "expires_at": _("Instead of a duration. Leave both empty for no end."),
             "reason": _("Why, for colleagues who read the list."),
