@@ -62,7 +62,7 @@ def status(*, at_server: bool = True) -> dict[str, Any]:
 
 def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:
     problems = _problems(store, found, reading.problem())
-    since = min((each["degraded_since"] for each in found if each.get("degraded_since")), default=None) if problems else None
+    since = min((each["degraded_since"] for each in found if each["degraded_since"]), default=None) if problems else None
     return {
         "ok": not problems,
         "state": "degraded" if problems else "ok",
@@ -73,7 +73,7 @@ def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:
         "policy": without_redis.in_words(),
         "store": store,
         "processes": found,
-        "fallback": dict(sum((Counter(each.get("fallback") or {}) for each in found), Counter())),
+        "fallback": dict(sum((Counter(each["fallback"]) for each in found), Counter())),
         "rules": {"count": found[-1]["rules"], "read": found[-1]["rules_read"], "error": reading.problem()},
         "switch": _switch(),
     }
@@ -113,10 +113,9 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
 
 def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
     """Decisions that were made without Redis although it answers. A few of many are no problem."""
-    lately = [each["lately"] for each in found if "lately" in each]
-    failed = sum((Counter(each["failed"]) for each in lately), Counter[str]())
+    failed = sum((Counter(each["lately"]["failed"]) for each in found), Counter[str]())
     count = failed.total()
-    decided = max(count, sum(each["decisions"] for each in lately))
+    decided = max(count, sum(each["lately"]["decisions"] for each in found))
     if not count or (count >= max(outage.FEW, decided * SHARE)) is not serious:
         return []
     how = in_words.listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
@@ -130,15 +129,14 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
 
 def _apart(found: Sequence[Process]) -> list[str]:
     """Processes of this site with another SECRET_KEY or PEPPER, such as one that settings generate in each process."""
-    keys = [each["secret"] for each in found if "secret" in each]
-    kinds = len(set(keys))
+    kinds = len({each["secret"] for each in found})
     if kinds < 2:
         return []
     problem = gettext(
         "%(count)d processes have %(kinds)d different SECRET_KEYs or PEPPERs, and so count apart: each limit holds %(kinds)d "
         "times. Give all of them the same."
     )
-    return [problem % {"count": len(keys), "kinds": kinds}]
+    return [problem % {"count": len(found), "kinds": kinds}]
 
 
 def _unavailable(away: Sequence[Process], count: int) -> str:
@@ -164,7 +162,7 @@ def _all_well(found: Sequence[Process]) -> str:
 
 def _warnings(found: Sequence[Process]) -> list[str]:
     """The warnings of all processes, each once."""
-    values_by_message = {message: values for each in found for message, values in each.get("warnings", ())}
+    values_by_message = {message: values for each in found for message, values in each["warnings"]}
     return [capfirst(in_words.as_sentence(Problem(message, **values))) for message, values in values_by_message.items()]
 
 
@@ -179,7 +177,7 @@ def uncollected(store: dict[str, Any]) -> list[str]:
 
 def proxies(found: Sequence[Process]) -> list[str]:
     """What processes say of a proxy that is not trusted, each sentence once."""
-    return _warnings([{"warnings": [each for each in process.get("warnings", ()) if each[0] == UNTRUSTED]} for process in found])
+    return _warnings([{"warnings": [each for each in process["warnings"] if each[0] == UNTRUSTED]} for process in found])
 
 
 def is_proxy(found: Sequence[Process], identity: str) -> bool:
