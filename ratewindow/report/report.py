@@ -150,10 +150,6 @@ class Report:
     known: Waiting  # what was read from Redis before
     chosen: str = ""  # a rule; empty for all
 
-    @property
-    def live(self) -> bool:
-        return self.known.live
-
     @cached_property
     def rules(self) -> Mapping[str, Sums]:
         """By the name of each rule that requests matched."""

@@ -105,7 +105,7 @@ def summary(reading: Reading, show: Callable[[str], str]) -> str:
     """What people should know first; `show` says how an identity is shown to the reader."""
     report = reading.report
     if reading.behind is None:
-        return _quiet(report, reading.usual is not None and report.live)
+        return _quiet(report, reading.usual is not None and report.known.live)
     first, *others = reading.spells
     if first.everybody is not None:
         sentences = [refuses_everybody(first, first.everybody)]
@@ -151,7 +151,9 @@ def _quiet(report: Report, is_usual: bool) -> str:
     """`is_usual` if it has been compared with earlier days."""
     total = report.total
     if not total.met:
-        return gettext("No request matched a rule.") if report.live else gettext("No request is known to have matched a rule.")
+        return (
+            gettext("No request matched a rule.") if report.known.live else gettext("No request is known to have matched a rule.")
+        )
     text = _counts(report)
     name, sums = max(report.rules.items(), key=lambda item: item[1].would_refuse, default=("", NOTHING))
     if is_large(sums.would_refuse, sums.met):

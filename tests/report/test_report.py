@@ -37,7 +37,7 @@ def test_open_minutes_are_reported_without_a_collector():
     assert found.rules == {"login": Sums(passed=4, refused=2), "api": Sums(passed=5)}
     assert found.total == Sums(passed=9, refused=2)
     assert found.steps[minute_start(NOW_MINUTE)] == Sums(passed=3, refused=2)
-    assert found.live
+    assert found.known.live
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -138,18 +138,18 @@ def test_without_redis_the_rows_alone_are_reported_and_it_says_so(monkeypatch):
     sent(0, {"login": Sums(passed=3)})
     monkeypatch.setattr(minutes, "waiting", away)
     found = asked()
-    assert (found.total, found.live) == (Sums(passed=7), False)
+    assert (found.total, found.known.live) == (Sums(passed=7), False)
 
 
 @pytest.mark.parametrize("answer", [b"text", 5, None, [1, None], {b"a": b"b"}])
 def test_an_answer_that_is_no_list_of_minutes_or_no_counts_is_as_none(answer, monkeypatch):
     sent(1, {"login": Sums(3)})
     monkeypatch.setattr(redis.Redis, "zrange", lambda *_: answer)
-    assert not Report(last("1h", NOW), waiting(NOW_S)).live
+    assert not Report(last("1h", NOW), waiting(NOW_S)).known.live
     monkeypatch.undo()
     if not isinstance(answer, dict):
         monkeypatch.setattr(redis.client.Pipeline, "execute", lambda *_: [answer])
-        assert not Report(last("1h", NOW), waiting(NOW_S)).live
+        assert not Report(last("1h", NOW), waiting(NOW_S)).known.live
 
 
 def test_in_memory_the_report_shows_what_this_process_counted(settings):

@@ -45,7 +45,9 @@ def last_hour_of(request: HttpRequest, name: str) -> SafeString:
     report = report_for(request)
     sums = report.rules.get(name, NOTHING)
     if not sums.met:
-        return format_html('<span class="rw-hour">{}</span>', gettext("no requests") if report.live else gettext("not known"))
+        return format_html(
+            '<span class="rw-hour">{}</span>', gettext("no requests") if report.known.live else gettext("not known")
+        )
     texts = [
         ("passed", gettext("%(count)s passed"), sums.passed),
         ("refused", gettext("%(count)s refused, %(share)s"), sums.refused),
