@@ -169,10 +169,6 @@ class Preset:
     part: str = ""  # which one of these it is
     used_by: str = ""  # the rule that already applies to the same requests
 
-    @property
-    def why(self) -> str:
-        return str(self.fields["description"])
-
 
 @dataclass(frozen=True)
 class Group:
@@ -259,7 +255,6 @@ def _with_free_name(ready: Preset, taken: set[str], used: Used) -> Preset:
 
 def _names(ready: Preset) -> Iterator[str]:
     """``login``, ``login.shop-login``, ``login.2`` and so on; of a part with its name at the end."""
-    place = _place(ready.fields["pattern"])
     end = f".{ready.part}" if ready.part else ""
-    others = [place] if place else []
+    others = filter(None, [_place(ready.fields["pattern"])])
     return (name + end for name in chain([ready.name], (f"{ready.name}.{other}" for other in chain(others, count(2)))))

@@ -77,7 +77,9 @@ def _create(groups: Sequence[presets.Group], names: Sequence[str]) -> list[str]:
 
 def _section(group: presets.Group, created: Sequence[str]) -> str:
     lines = table(("RULE", "LIMITS", "PER", "APPLIES TO", ""), [_line(preset, created) for preset in group.found])
-    reasons = [f"{preset.name}: {preset.why}" for preset in group.found if not preset.used_by and group.kind.parts]
+    reasons = [
+        f"{preset.name}: {preset.fields['description']}" for preset in group.found if not preset.used_by and group.kind.parts
+    ]
     return "\n".join([f"{group.kind.title}. {group.kind.why}", lines, *reasons])
 
 
