@@ -7,18 +7,17 @@ from typing import Any, NamedTuple
 from ratewindow.overrides import users
 from ratewindow.rules.site_routes import Route, class_behind
 
-_USERNAME, _LOGIN = "post:username", "post:login"
 USER_FIELD = "body:USERNAME_FIELD"  # of the user model
 
 # With the field of the name that is tried, and a ? where a login may come without it; "" where it is not known, or there is none.
 LOGINS = {
-    "allauth.account.views.LoginView": _LOGIN,
+    "allauth.account.views.LoginView": "post:login",
     "allauth.headless.account.views.LoginView": "",
     "allauth.headless.mfa.views.LoginWebAuthnView": "",
     "allauth.mfa.webauthn.views.LoginWebAuthnView": "",
     "dj_rest_auth.views.LoginView": f"{USER_FIELD}?",  # which takes an e-mail address instead
-    "django.contrib.admin.sites.AdminSite.login": _USERNAME,
-    "django.contrib.auth.views.LoginView": _USERNAME,  # of Wagtail, too
+    "django.contrib.admin.sites.AdminSite.login": "post:username",
+    "django.contrib.auth.views.LoginView": "post:username",  # of Wagtail, too
     "djoser.views.TokenCreateView": f"{USER_FIELD}?",
     "rest_framework.authtoken.views.ObtainAuthToken": "body:username",
     "rest_framework_simplejwt.views.TokenObtainPairView": USER_FIELD,
