@@ -52,8 +52,8 @@ class ReportForm(forms.Form):
         """With a `rule` of that rule alone, and usually of a day."""
         super().__init__({"period": "24h", **request.GET.dict(), "rule": rule} if rule else request.GET, label_suffix="")
         self._request = request
-        self._blocks = {BLOCKS} if may_view_overrides(request.user) else set[str]()
-        names = sorted(_rule_names(self.data.get("rule", "")) - ({BLOCKS} - self._blocks))
+        hidden = set() if may_view_overrides(request.user) else {BLOCKS}
+        names = sorted(_rule_names(self.data.get("rule", "")) - hidden)
         cast(forms.ChoiceField, self.fields["rule"]).choices = [("", gettext("All rules")), *((name, name) for name in names)]
 
     def clean(self) -> dict[str, Any]:
