@@ -19,14 +19,10 @@ def fresh_counts() -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 def _fresh_counts_in_memory(request: pytest.FixtureRequest) -> None:
     """If the test settings count in memory, use `fresh_counts` in each test."""
-    if _counts_in_memory():
-        request.getfixturevalue("fresh_counts")
-
-
-def _counts_in_memory() -> bool:
     apps = getattr(sys.modules.get("django.apps"), "apps", None)
     if apps is None or not apps.ready or not apps.is_installed("ratewindow"):
-        return False
+        return
     from ratewindow.store import process_clients
 
-    return process_clients.in_memory()
+    if process_clients.in_memory():
+        request.getfixturevalue("fresh_counts")
