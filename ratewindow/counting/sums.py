@@ -225,8 +225,12 @@ class Known(NamedTuple):
 
     def plus(self, more: "Known") -> "Known":
         """`more` is the newer one."""
-        is_user = self.is_user or more.is_user
-        return Known(more.agent or self.agent, is_user, self.answers + more.answers, self.succeeded + more.succeeded)
+        return Known(
+            more.agent or self.agent,
+            self.is_user or more.is_user,
+            self.answers + more.answers,
+            self.succeeded + more.succeeded,
+        )
 
 
 class Who(NamedTuple):
@@ -258,8 +262,11 @@ class Who(NamedTuple):
         if self.total.met <= known.total.met:
             return NOBODY
         # The registers stay whole: uniting them again adds nothing.
-        clients, networks = self.clients.beyond(known.clients), self.networks.beyond(known.networks)
-        return self._replace(total=self.total.beyond(known.total), clients=clients, networks=networks)
+        return self._replace(
+            total=self.total.beyond(known.total),
+            clients=self.clients.beyond(known.clients),
+            networks=self.networks.beyond(known.networks),
+        )
 
     def cut(self) -> "Who":
         """As many names as are kept of one span of time."""
