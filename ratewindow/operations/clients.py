@@ -132,8 +132,7 @@ class Released:
             blocks = gettext("any block that named it ended")
         else:
             blocks = ngettext("%d block ended", "%d blocks ended", self.ended) % self.ended
-        done = listed([counts, blocks])
-        sentence = gettext("Released %(who)s: %(done)s.") % {"who": self.who, "done": done}
+        sentence = gettext("Released %(who)s: %(done)s.") % {"who": self.who, "done": listed([counts, blocks])}
         if not self.failure:
             return sentence
         left = gettext("Its counts remain, since Redis does not answer (%s): release it again once it does.")

@@ -15,13 +15,12 @@ from typing import Any
 
 from django.db.models import F, QuerySet, Sum
 
-from ratewindow.counting.collecting import read_who, registers_of
+from ratewindow.counting.collecting import Kind, read_who, registers_of
 from ratewindow.counting.sheets import address_in, network_in, visitor
 from ratewindow.counting.sums import NOBODY, Counted, Group, Who, at_least, united
 from ratewindow.models import OffenderStat
 from ratewindow.report.report import Period, Waiting, beyond, of_rules, within
 
-Kind = OffenderStat.Kind
 MOST_READ = 500  # names of one kind: beyond them the bound grows
 MOST_REGISTERS = 200  # spans of time whose registers are read, those with most refusals
 
