@@ -231,7 +231,9 @@ def current() -> Conf:
 
 def _read_into(held: _Held) -> Conf:
     found, wrong = written()
-    held.conf = replace(found, redis=MEMORY) if _is_swapped_for_tests(found.redis) else found
+    # A test run may have replaced the cache on Redis by one in the process; then limits are counted in memory, too.
+    is_swapped = django_settings.CACHES.get(found.redis, {}).get("BACKEND") in _IN_PROCESS and tests_run()
+    held.conf = replace(found, redis=MEMORY) if is_swapped else found
     for problem in wrong:
         logger.error("ratewindow: %s", " ".join(filter(None, (problem.message, problem.hint))))
     return held.conf
@@ -245,11 +247,6 @@ def peppers() -> tuple[str, ...]:
 def written() -> tuple[Conf, list[WrongSetting]]:
     """What the settings say, also while a test run uses memory instead of Redis, and what is wrong with it."""
     return read(getattr(django_settings, SETTING, {}))
-
-
-def _is_swapped_for_tests(name: str) -> bool:
-    """Whether a test run has replaced the cache on Redis by one in the process; then limits are counted in memory, too."""
-    return django_settings.CACHES.get(name, {}).get("BACKEND") in _IN_PROCESS and tests_run()
 
 
 def tests_run() -> bool:
