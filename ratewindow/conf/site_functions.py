@@ -45,8 +45,10 @@ def explained(request: HttpRequest) -> Iterator[None]:
     except (DatabaseError, RedisError, OSError, ValueError):
         raise
     except Exception as error:
-        problem = f"{request.method} {request.path}: {type(error).__name__}: {error}"
-        raise Problem("the site's own code fails for this request: {problem}", problem=problem) from error
+        raise Problem(
+            "the site's own code fails for this request: {problem}",
+            problem=f"{request.method} {request.path}: {type(error).__name__}: {error}",
+        ) from error
 
 
 def is_async(function: Any) -> bool:
