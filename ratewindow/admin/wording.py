@@ -9,8 +9,7 @@ from django.utils.translation import gettext, gettext_lazy as _, pgettext, pgett
 
 from ratewindow import rooms
 from ratewindow.conf.in_words import duration, listed, number, one_of, translated
-from ratewindow.limiter.algorithms import algorithm
-from ratewindow.limiter.penalties import as_growing, parse_penalty
+from ratewindow.limiter import algorithms, penalties
 from ratewindow.limiter.types import Window
 from ratewindow.models import Override, RateRule, RuleWindow
 from ratewindow.rules.code_rates import CodeRate
@@ -90,7 +89,7 @@ def _details(rule: RateRule) -> list[str]:
 def _penalty(text: str) -> str:
     """``a refusal locks the client out for 15 minutes``; each duration of one that grows."""
     try:
-        penalty = as_growing(parse_penalty(text))
+        penalty = penalties.as_growing(penalties.parse_penalty(text))
     except ValueError as error:  # written by raw SQL
         return gettext("an invalid penalty (%s)") % translated(error)
     times = pgettext("between lock-outs, each longer", ", then ").join(map(duration, penalty.steps_ms))
@@ -164,7 +163,7 @@ def limit_in_words(window: Window) -> str:
     values: dict[str, Any] = {
         "limit": number(window.limit),
         "period": duration(window.period_ms),
-        "algorithm": gettext(algorithm(window.algorithm).label).lower(),
+        "algorithm": gettext(algorithms.algorithm(window.algorithm).label).lower(),
     }
     if window.aligned_to:
         words = _BY_THE_CLOCK[window.aligned_to] if window.day == 1 else _FROM_A_DAY
