@@ -61,9 +61,9 @@ def minute_start(minute: int) -> datetime:
     return datetime.fromtimestamp(minute * 60, UTC)
 
 
-def span_start(moment: datetime, resolution: Resolution) -> datetime:
+def span_start(moment: datetime, span: timedelta) -> datetime:
     """The start of the minute, hour or day of `moment`. Days are days in UTC, all of one length."""
-    span_s = int(SPANS[resolution].total_seconds())
+    span_s = int(span.total_seconds())
     return datetime.fromtimestamp(int(moment.timestamp()) // span_s * span_s, UTC)
 
 
@@ -99,7 +99,7 @@ def _store(
 
 def added_up(values: Mapping[Key, Value], resolution: Resolution) -> dict[Key, Value]:
     """By the span of time that each minute is in."""
-    return added(((span_start(start, resolution), rule), value) for (start, rule), value in values.items())
+    return added(((span_start(start, SPANS[resolution]), rule), value) for (start, rule), value in values.items())
 
 
 def of_keys(resolution: Resolution, keys: Iterable[Key]) -> Q:

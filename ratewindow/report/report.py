@@ -58,8 +58,7 @@ class Period:
     def step_of(self, moment: datetime) -> datetime:
         """The start of the step that contains `moment`, by the wall clock of the current time zone."""
         if self.step < HOUR:
-            span_s = int(self.step.total_seconds())
-            return datetime.fromtimestamp(int(moment.timestamp()) // span_s * span_s, UTC)
+            return span_start(moment, self.step)
         local = self.local(moment).replace(minute=0, second=0, microsecond=0)
         if self.step < DAY:
             return local.replace(hour=local.hour - local.hour % (self.step // HOUR)).astimezone(UTC)
@@ -77,7 +76,7 @@ class Period:
 
     def steps(self) -> list[datetime]:
         """The start of every step."""
-        first, span = span_start(self.start, self.resolution), SPANS[self.resolution]
+        first, span = span_start(self.start, SPANS[self.resolution]), SPANS[self.resolution]
         moments = (first + number * span for number in range((self.end - first) // span + 1))
         # Midnight in India is at half past in UTC: the row of that hour began the day before, and is left out.
         return [*dict.fromkeys(self.step_of(moment) for moment in moments if self.start <= moment < self.end)]
@@ -215,7 +214,7 @@ def beyond(
     mine = {
         key: value
         for key, value in waiting.items()
-        if concerns(rules, key[1]) and period.start <= span_start(key[0], period.resolution) < period.end
+        if concerns(rules, key[1]) and period.start <= span_start(key[0], SPANS[period.resolution]) < period.end
     }
     if not mine:
         return {}
@@ -233,7 +232,7 @@ def within(period: Period) -> Q:
     coarser = _COARSER.get(period.resolution)
     if coarser is None or period.end - period.start <= LONG * SPANS[coarser]:
         return rows_of(period)
-    first, last = span_start(period.start, coarser), span_start(period.end, coarser)
+    first, last = span_start(period.start, SPANS[coarser]), span_start(period.end, SPANS[coarser])
     first = first if first == period.start else first + SPANS[coarser]
     whole = rows_of(replace(period, start=first, end=last, resolution=coarser))
     # Each with all that an index knows, so that databases join their ranges.

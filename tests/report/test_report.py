@@ -12,9 +12,8 @@ from ratewindow.counting.collecting import collect_stats, minute_start, span_sta
 from ratewindow.counting.counters import counters
 from ratewindow.counting.sums import Sums
 from ratewindow.models import ThrottleStat
-from ratewindow.models.stats import Resolution
 from ratewindow.report import summary as chart
-from ratewindow.report.report import CHOICES, MOST_STEPS, Report, between, last, waiting
+from ratewindow.report.report import CHOICES, DAY, HOUR, MOST_STEPS, Report, between, last, waiting
 from tests.support.made_counts import NOW_MINUTE, NOW_S, decision, sent
 
 pytestmark = pytest.mark.django_db
@@ -91,8 +90,8 @@ def test_a_day_of_minutes_is_read_in_hours_and_nothing_is_missed_at_its_ends(dja
     minutes_of_day = [*range(0, 24 * 60, 7), 24 * 60 - 1, 24 * 60 + 16]  # the last one before it
     for ago in minutes_of_day:
         row(ago, refused=1, reasons={"limit": 1}, latency={"0.128": 1})
-    for start in {span_start(minute_start(NOW_MINUTE - ago), Resolution.HOUR) for ago in minutes_of_day}:
-        inside = [ago for ago in minutes_of_day if span_start(minute_start(NOW_MINUTE - ago), Resolution.HOUR) == start]
+    for start in {span_start(minute_start(NOW_MINUTE - ago), HOUR) for ago in minutes_of_day}:
+        inside = [ago for ago in minutes_of_day if span_start(minute_start(NOW_MINUTE - ago), HOUR) == start]
         ThrottleStat.objects.create(
             rule="login", resolution="hour", start=start, refused=len(inside), reasons={"limit": len(inside)}, latency={}
         )
@@ -232,13 +231,13 @@ def test_ticks_of_the_chart_stand_at_even_times():
 
 def test_days_are_read_instead_of_hours_where_steps_do_not_matter_and_nothing_is_missed_at_their_ends():
     hours = [*range(0, 30 * 24, 5), 30 * 24 + 30]  # the last one before it
-    starts = [span_start(minute_start(NOW_MINUTE - 60 * ago), Resolution.HOUR) for ago in hours]
+    starts = [span_start(minute_start(NOW_MINUTE - 60 * ago), HOUR) for ago in hours]
     for start in starts:
         ThrottleStat.objects.create(
             rule="login", resolution="hour", start=start, refused=1, reasons={"limit": 1}, latency={"0.128": 1}
         )
-    for day in {span_start(start, Resolution.DAY) for start in starts}:
-        inside = sum(1 for start in starts if span_start(start, Resolution.DAY) == day)
+    for day in {span_start(start, DAY) for start in starts}:
+        inside = sum(1 for start in starts if span_start(start, DAY) == day)
         ThrottleStat.objects.create(rule="login", resolution="day", start=day, refused=inside, reasons={"limit": inside})
     found = asked("30d")
     assert found.tallies.reasons == {"limit": found.total.refused} == {"limit": len(hours) - 1}

@@ -64,13 +64,13 @@ class SiteState:
         first = began(self._waiting)
         if first is None or first > start:
             return []
-        sums = Report(Period(span_start(start, Resolution.DAY), self.now, DAY, Resolution.DAY), self._waiting).rules
+        sums = Report(Period(span_start(start, DAY), self.now, DAY, Resolution.DAY), self._waiting).rules
         return [name for name in _names(Mode.ENFORCE) if not sums.get(name, NOTHING).met]
 
     @cached_property
     def tried(self) -> Mapping[str, Sums]:
         """Rules in shadow that had requests on each of the days before this one."""
-        end = span_start(self.now, Resolution.DAY)
+        end = span_start(self.now, DAY)
         days = Report(Period(end - READY_DAYS * DAY, end, DAY, Resolution.DAY), self._waiting)
         passed = Counter(rule for (_, rule), sums in days.steps_of_rules.items() if sums.passed)
         return {rule: days.rules[rule] for rule in _names(Mode.SHADOW) if passed[rule] == READY_DAYS}
