@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import redis
-from redis.exceptions import AskError, MovedError, ResponseError, TryAgainError
 
 from ratewindow import rooms
 from ratewindow.conf import time_zone
@@ -28,7 +27,8 @@ RULE_TAG = 8  # characters
 
 # Unless the limiter has written it since it was looked at.
 _UNLINK_ENDLESS = "return redis.call('PTTL', KEYS[1]) == -1 and redis.call('UNLINK', KEYS[1]) or 0"
-_ELSEWHERE = (MovedError, AskError, TryAgainError)  # the key's slot moves to another server, where the next run finds it
+# The key's slot moves to another server, where the next run finds it.
+_ELSEWHERE = (redis.exceptions.MovedError, redis.exceptions.AskError, redis.exceptions.TryAgainError)
 
 
 def clean(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND) -> Iterator[str]:
@@ -115,9 +115,9 @@ def _ask(master: redis.Redis, commands: Sequence[tuple[Any, ...]]) -> list[int]:
             pipe.execute_command(*command)
         replies = pipe.execute(raise_on_error=False)
     for reply in replies:
-        if isinstance(reply, ResponseError) and not isinstance(reply, _ELSEWHERE):
+        if isinstance(reply, redis.ResponseError) and not isinstance(reply, _ELSEWHERE):
             raise reply
-    return [0 if isinstance(reply, ResponseError) else reply for reply in replies]
+    return [0 if isinstance(reply, redis.ResponseError) else reply for reply in replies]
 
 
 def _deleted(dry_run: bool) -> str:
