@@ -58,8 +58,8 @@ def whom(user: Any, identity: str) -> str:
 def check_code(user: Any, text: str, before: Any = None) -> str:
     """Return `text`, or raise ValidationError if it names code and the user is no superuser. A value may stay as it was."""
     if text != before and not (user.is_active and user.is_superuser) and (paths := paths_in(text)):
-        message = (
-            gettext("%r is code, which only superusers may use as a key. A developer can register it with @ratekey.") % paths[0]
+        raise ValidationError(
+            gettext("%r is code, which only superusers may use as a key. A developer can register it with @ratekey.") % paths[0],
+            code=FORBIDDEN,
         )
-        raise ValidationError(message, code=FORBIDDEN)
     return text

@@ -69,8 +69,10 @@ def export(request: HttpRequest) -> HttpResponse:
         )
     reading = form.read(MOST_NAMES)
     name = f"ratewindow-{part}-{time_zone.local(reading.report.period.start):%Y%m%d-%H%M}.csv"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    response = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
+    response = HttpResponse(
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
+    )
     csv.writer(response).writerows([safe(value) for value in line] for line in FILES[part][1](request, reading))
     return response
 
