@@ -102,6 +102,7 @@ def between(start: datetime, end: datetime, now: datetime) -> Period:
 
 
 WITHOUT_BLOCKS = f"~{BLOCKS}"  # all rules, and no requests of blocked clients that matched none of them
+LEFT_OUT = {"": [ALL], WITHOUT_BLOCKS: [ALL, BLOCKS]}  # names that are no rule, by what stands for all rules
 
 LONG = 2  # coarser spans: a period that is longer is read in these where its steps do not matter
 
@@ -184,7 +185,7 @@ class Report:
         """What the report of one rule says; or that of ALL, without the requests of blocked clients that matched no rule. Where
         ALL was not counted yet, requests count once for each rule."""
         of_rules = read(self)
-        if self.chosen not in ("", WITHOUT_BLOCKS):
+        if self.chosen not in LEFT_OUT:
             return of_rules
         whole = read(replace(self, chosen=ALL))
         blocks = read(replace(self, chosen=BLOCKS)) if self.chosen else {}
@@ -241,14 +242,12 @@ def within(period: Period) -> Q:
 
 def of_rules(rules: str) -> Q:
     """The rows of one rule, or, for empty text, of all."""
-    if rules in ("", WITHOUT_BLOCKS):
-        return ~Q(rule__in=[ALL, BLOCKS] if rules else [ALL])
-    return Q(rule=rules)
+    return ~Q(rule__in=LEFT_OUT[rules]) if rules in LEFT_OUT else Q(rule=rules)
 
 
 def concerns(rules: str, name: str) -> bool:
     """Whether a rule of that name is one of `rules`."""
-    return name not in ((ALL, BLOCKS) if rules else (ALL,)) if rules in ("", WITHOUT_BLOCKS) else rules == name
+    return name not in LEFT_OUT[rules] if rules in LEFT_OUT else rules == name
 
 
 def began(known: Waiting) -> datetime | None:

@@ -14,7 +14,7 @@ from ratewindow.counting.sums import NOTHING, Sums
 from ratewindow.overrides.subjects import is_target
 from ratewindow.report.offenders import HowMany, Offenders
 from ratewindow.report.reading import Behind, Reading
-from ratewindow.report.report import DAY, HOUR, MINUTE, WITHOUT_BLOCKS, Period, Report
+from ratewindow.report.report import DAY, HOUR, LEFT_OUT, MINUTE, Period, Report
 from ratewindow.report.spells import REFUSED, SHARE, WOULD_REFUSE, Everybody, Spell, is_large
 
 
@@ -73,8 +73,7 @@ def figures(report: Report) -> list[dict[str, Any]]:
     def share(part: int) -> str:
         return gettext("%(percent)s of %(met)s") % {"percent": percent(part, total.met), "met": number(total.met)}
 
-    of_all = report.chosen in ("", WITHOUT_BLOCKS)
-    of_passed = gettext("of those passed, by rules in shadow") if of_all else gettext("of those passed")
+    of_passed = gettext("of those passed, by rules in shadow") if report.chosen in LEFT_OUT else gettext("of those passed")
     parts = (
         ("passed", gettext("Passed"), total.passed, share(total.passed)),
         ("refused", gettext("Refused"), total.refused, share(total.refused)),
