@@ -1,5 +1,6 @@
 """The setting: what it may say, and how it is told when it says something else."""
 
+from dataclasses import fields
 from datetime import timedelta
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -19,6 +20,10 @@ def problem(**setting: Any) -> str:
 
 def test_every_key_is_optional() -> None:
     assert conf.read({}) == (conf.Conf(), [])
+
+
+def test_every_field_has_a_key_that_is_read_into_it() -> None:
+    assert sorted(name for name, _ in conf._READERS.values()) == sorted(each.name for each in fields(conf.Conf))
 
 
 def test_every_key_is_read() -> None:
