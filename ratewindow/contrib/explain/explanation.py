@@ -37,8 +37,6 @@ from ratewindow.request.doors import Door, PathDoor, ViewDoor, doors_of
 from ratewindow.request.guard import Passage
 from ratewindow.request.prepare import judge
 from ratewindow.rulebook import current, kill_switch
-from ratewindow.rulebook.current import Rulebook
-from ratewindow.rulebook.kill_switch import Switch
 from ratewindow.rules.matching import Index
 from ratewindow.rules.rule import Rule
 
@@ -126,7 +124,7 @@ class Stage:
         return not (self.decision.allowed or self.asks_view or self.stays_open)
 
 
-def walk(request: HttpRequest, book: Rulebook, doors: Sequence[Door]) -> Iterator[Stage]:
+def walk(request: HttpRequest, book: current.Rulebook, doors: Sequence[Door]) -> Iterator[Stage]:
     """The doors where there is something to decide, in the order of the request. Also the doors behind one that refuses; what
     was decided there is then not added to the visit."""
     for door in doors:
@@ -188,7 +186,7 @@ class Explanation:
     route: str  # the pattern of the URLconf; empty: the path leads to no page
     at: datetime
     enabled: bool  # by the setting
-    switch: Switch | None  # that has switched limits off
+    switch: kill_switch.Switch | None  # that has switched limits off
     overrides: Sequence[tuple[Ruling, Override | None]]
     stages: Sequence[Stage]
     lines: Sequence[Line]
@@ -235,7 +233,7 @@ def explain(said: Description, find_users: bool = True, with_overrides: bool = T
     )
 
 
-def _line(stage: Stage, rule: Rule, book: Rulebook) -> Line:
+def _line(stage: Stage, rule: Rule, book: current.Rulebook) -> Line:
     decision, row = _own(stage, rule), book.by_name.get(rule.name)
     return Line(
         rule,
@@ -273,7 +271,7 @@ def _effect(stage: Stage, rule: Rule, decision: RuleDecision | None) -> str:
     return "would refuse" if decision.outcome == "would_refuse" else "passes"
 
 
-def _not_matching(book: Rulebook, matching: set[str], request: HttpRequest, doors: Sequence[Door]) -> Iterator[Line]:
+def _not_matching(book: current.Rulebook, matching: set[str], request: HttpRequest, doors: Sequence[Door]) -> Iterator[Line]:
     """The rules of the database that do not match, each with the reason: by the matching of requests, asked without methods."""
     others = [rule for rule in book.by_name.values() if rule.name not in matching]
     by_path = Index([replace(rule, methods=frozenset()) for rule in others if rule.methods]).match(request)

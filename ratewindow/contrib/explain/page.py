@@ -22,7 +22,6 @@ from ratewindow.admin.wording import MODES
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence
 from ratewindow.contrib.explain import codes, words
-from ratewindow.contrib.explain.codes import Refused, method_and_path
 from ratewindow.contrib.explain.explanation import Description, Explanation, Line, explain, pairs
 from ratewindow.identity import split
 from ratewindow.identity.privacy import anonymous
@@ -30,7 +29,6 @@ from ratewindow.identity.typed_values import kind_and_name
 from ratewindow.models import RateRule
 from ratewindow.operations.rights import display, may_look_up, may_see, may_view_overrides, may_view_users, require
 from ratewindow.overrides.subjects import EVERYBODY_TOGETHER, masked, parse_subject, texts_of
-from ratewindow.rooms import Link
 from ratewindow.rulebook import current
 
 
@@ -102,9 +100,9 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     )
 
 
-def _refusal_context(request: HttpRequest, refused: Refused) -> Mapping[str, Any]:
+def _refusal_context(request: HttpRequest, refused: codes.Refused) -> Mapping[str, Any]:
     """What a code is about, with links to what would be answered now, and to what can be done."""
-    method, path = method_and_path(refused.route)
+    method, path = codes.method_and_path(refused.route)
     return {
         "then": {
             "code": refused.code,
@@ -152,14 +150,14 @@ def _request_context(request: HttpRequest, found: Explanation) -> Mapping[str, A
     }
 
 
-def _actions(request: HttpRequest, identity: str, rule: str) -> Iterator[Link]:
+def _actions(request: HttpRequest, identity: str, rule: str) -> Iterator[rooms.Link]:
     """What can be done about a client and the rule that refuses it. For who sees masks the client is its hash, which overrides
     may name, and which leads to nobody."""
     if identity != EVERYBODY_TOGETHER:
         who = identity if may_see(request.user) else next(texts_of(identity, lambda part: (anonymous(part),)))
         yield from (link for link in client.of_client(request, who, rule) if not link.url.startswith(request.path))
     for row in RateRule.objects.filter(name=rule):
-        yield Link(reverse("admin:ratewindow_raterule_look", [row.pk], request), gettext("Open rule"))
+        yield rooms.Link(reverse("admin:ratewindow_raterule_look", [row.pk], request), gettext("Open rule"))
 
 
 def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[str, Any]:
@@ -180,20 +178,20 @@ def _row(request: HttpRequest, line: Line, keys: Mapping[str, int]) -> Mapping[s
     }
 
 
-def link_to_page(**given: str) -> Iterator[Link]:
+def link_to_page(**given: str) -> Iterator[rooms.Link]:
     """To the page with these values: `method`, `path`, `address`, `user`, `fields_`, and `last`, a client whose newest refusal is
     shown if it is known."""
     query = urlencode({name: value for name, value in given.items() if value})
-    yield Link(reverse("admin:ratewindow_explain") + (f"?by=request&{query}" if query else ""), gettext("Explain"))
+    yield rooms.Link(reverse("admin:ratewindow_explain") + (f"?by=request&{query}" if query else ""), gettext("Explain"))
 
 
-def link_of_rule(rule: Any) -> Iterator[Link]:
+def link_of_rule(rule: Any) -> Iterator[rooms.Link]:
     """For a request that the rule matches, where its path says that."""
     path = rule.pattern if rule.applies_to in ("path", "prefix") else ""
     return link_to_page(method=rule.methods.replace(",", " ").partition(" ")[0] if path else "", path=path)
 
 
-def link_of_client(request: HttpRequest, identity: str, **more: str) -> Iterator[Link]:
+def link_of_client(request: HttpRequest, identity: str, **more: str) -> Iterator[rooms.Link]:
     """For a client whom the reader may see, unless the form cannot say who it is. Without a path the page asks for one."""
     if request.user.has_perm("ratewindow.view_raterule") and (may_see(request.user) or masked(identity) == identity):
         with suppress(ValueError):  # an invalid row, which raw SQL has written

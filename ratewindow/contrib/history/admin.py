@@ -24,7 +24,6 @@ from django.utils.translation import gettext, gettext_lazy as _, pgettext
 from ratewindow.admin.base import RecordedAdmin, register, render_page, reverse
 from ratewindow.contrib.history import files, staff, values
 from ratewindow.contrib.history.models import Edit
-from ratewindow.contrib.history.staff import viewable
 from ratewindow.contrib.history.words import Entry
 from ratewindow.models import RateRule, origin
 from ratewindow.operations.rights import require, whom
@@ -68,7 +67,7 @@ class EditAdmin(RecordedAdmin):
         ]
 
     def has_view_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
-        kinds = viewable(request.user)
+        kinds = staff.viewable(request.user)
         return bool(kinds) if obj is None else obj.kind in kinds
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -77,7 +76,7 @@ class EditAdmin(RecordedAdmin):
     has_change_permission = has_delete_permission = has_add_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Edit]:
-        return super().get_queryset(request).filter(kind__in=viewable(request.user))
+        return super().get_queryset(request).filter(kind__in=staff.viewable(request.user))
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """Subjects of other kinds than rules are not searched, since they have identities."""
@@ -251,7 +250,7 @@ _MOST_LINES = 3  # fields of one edit
 
 def marks(request: HttpRequest, begin: datetime, end: datetime, rule: str) -> Iterator[Mark]:
     """The edits of rules and of the switch in this time, the oldest first; of one `rule`, or of all."""
-    kinds = {*viewable(request.user)} & {Edit.Kind.RULE, Edit.Kind.SWITCH}
+    kinds = {*staff.viewable(request.user)} & {Edit.Kind.RULE, Edit.Kind.SWITCH}
     edits = Edit.objects.filter(kind__in=kinds, at__gte=begin, at__lt=end)
     if rule:
         edits = edits.filter(Q(kind=Edit.Kind.SWITCH) | Q(subject=rule))

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connections, models, transaction
-from django.db.models import Q
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 
 from ratewindow import conf
@@ -71,7 +70,7 @@ def _subjects(instance: models.Model, using: str) -> Iterator[Subject]:
         case RateRule():
             yield Edit.Kind.RULE, instance.name
         case RuleWindow():
-            owners = RateRule.objects.using(using).filter(Q(pk=instance.rule_id) | Q(windows__pk=instance.pk or -1))
+            owners = RateRule.objects.using(using).filter(models.Q(pk=instance.rule_id) | models.Q(windows__pk=instance.pk or -1))
             yield from ((Edit.Kind.RULE, name) for name in owners.values_list("name", flat=True))
         case Override() if instance.pk is not None:
             yield Edit.Kind.OVERRIDE, str(instance.pk)

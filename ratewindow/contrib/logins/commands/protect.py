@@ -19,7 +19,6 @@ from ratewindow.models import RateRule
 from ratewindow.operations import switch_off
 from ratewindow.rules.site_routes import routes
 from ratewindow.start import presets
-from ratewindow.start.presets import Preset
 
 UNCOMPARED = ("id", "name", "description", "mode_since")
 _SENDING = ("post", "put", "patch", "delete")
@@ -55,7 +54,7 @@ def _run(options: dict[str, Any], stdout: Any) -> None:
         stdout.write(f"Not enforced{edited}: {', '.join(left)}.")
 
 
-def _protect(ready: Sequence[Preset], rows: dict[str, RateRule], enforce: bool) -> tuple[list[Preset], list[str]]:
+def _protect(ready: Sequence[presets.Preset], rows: dict[str, RateRule], enforce: bool) -> tuple[list[presets.Preset], list[str]]:
     """Add what is missing, and enforce what was added in shadow and is still as it was; returns both."""
     mode = "enforce" if enforce else "shadow"
     missing = [preset for preset in ready if not preset.used_by]
@@ -69,14 +68,14 @@ def _protect(ready: Sequence[Preset], rows: dict[str, RateRule], enforce: bool) 
     return missing, [rule.name for rule in raised]
 
 
-def _is_as_added(rule: RateRule, preset: Preset) -> bool:
+def _is_as_added(rule: RateRule, preset: presets.Preset) -> bool:
     windows = {window.freeze() for window in rule.windows.all()}
     added = RateRule(name=rule.name, **{**preset.fields, "mode": "shadow"})
     compared = (field.attname for field in RateRule._meta.concrete_fields if field.name not in UNCOMPARED)
     return windows == {*parse_rates(preset.rate)} and all(getattr(rule, name) == getattr(added, name) for name in compared)
 
 
-def _check(ready: Sequence[Preset], rows: Sequence[RateRule]) -> None:
+def _check(ready: Sequence[presets.Preset], rows: Sequence[RateRule]) -> None:
     """Raise CommandError where limits are off, or a way in that the site has lacks a rule that is enforced for all."""
     if switch_off.current().off or not conf.current().enabled:
         raise CommandError("All limits are switched off: manage.py ratewindow on, and ENABLED in the setting.")
@@ -85,7 +84,7 @@ def _check(ready: Sequence[Preset], rows: Sequence[RateRule]) -> None:
         raise CommandError("\n".join(gaps))
 
 
-def _open(ready: Sequence[Preset], rows: Sequence[RateRule]) -> Iterator[str]:
+def _open(ready: Sequence[presets.Preset], rows: Sequence[RateRule]) -> Iterator[str]:
     for preset in ready:
         kind, key = preset.fields["applies_to"], preset.fields["key"]
         if kind in STEPS and not _paths(kind):
