@@ -2,7 +2,6 @@
 
 import secrets
 from contextlib import suppress
-from itertools import chain
 
 from ratewindow.identity import forms, is_hashed, parse_identity, split
 from ratewindow.identity.privacy import MOST_KEPT, NEVER_SECRET, is_secret
@@ -50,7 +49,7 @@ class TypedClient:
 
     def _instead(self, part: str) -> str:
         kind, _, value = kind_and_name(part)
-        if kind in NEVER_SECRET and part not in chain(*self._forms):
+        if kind in NEVER_SECRET and not any(part in form for form in self._forms):
             return part
         return part.removesuffix(value) + self._stand_ins.setdefault(part, f"#{secrets.token_urlsafe(12)}")
 

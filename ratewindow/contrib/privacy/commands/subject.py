@@ -24,8 +24,7 @@ def _subject(options: dict[str, Any], stdout: Any) -> None:
     try:
         reading.reload()
         client = TypedClient(options["identity"])
-        found = find(client)
-        stdout.write(_as_text(options["identity"], found))
+        stdout.write(_as_text(options["identity"], find(client)))
         if options["erase"]:
             _erase(client, stdout)
     except ValueError as error:
