@@ -215,8 +215,7 @@ def _sent(is_client: Callable[[str], bool]) -> Iterator[tuple[str, Refused]]:
 
 def found(client: Client) -> Iterator[Found]:
     """For the room `privacy`, as `erase`: when this client was refused."""
-    moments = [datetime.fromtimestamp(refused.at_s, UTC) for _, refused in _sent(client.is_in)]
-    yield Found.at("codes of refusals in Redis", moments)
+    yield Found.at("codes of refusals in Redis", [datetime.fromtimestamp(each.at_s, UTC) for _, each in _sent(client.is_in)])
 
 
 def erase(client: Client) -> None:

@@ -249,9 +249,8 @@ def _line(stage: Stage, rule: Rule, book: current.Rulebook) -> Line:
 def _own(stage: Stage, rule: Rule) -> RuleDecision | None:
     """The rule's own decision: as the request got it or, if that has no numbers since another rule refuses, alone."""
     judged = next((part for part in stage.decision.parts if _is_by(part, rule)), None)
-    alone = next((part for part in stage.alone if _is_by(part, rule)), None)
     if judged is None or (judged.outcome == "other" and judged.mode == "shadow"):
-        return alone or judged
+        return next((part for part in stage.alone if _is_by(part, rule)), judged)
     return None if judged.reason == "block" else judged
 
 

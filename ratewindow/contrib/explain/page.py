@@ -200,7 +200,6 @@ def link_of_client(request: HttpRequest, identity: str, **more: str) -> Iterator
             known = {kind: value for kind, _, value in parts}
             if known.keys() <= {"ip", "user", "post", "login"} and not subject.hashed:
                 fields = [f"{name or 'username'}={value}" for kind, name, value in parts if kind in ("post", "login")]
-                address = known.get("ip", "").partition("/")[0]
+                more |= {"fields_": "\n".join(fields)} if fields else {}
                 user = f"user:{known['user']}" if "user" in known else ""
-                given = {"fields_": "\n".join(fields)} if fields else {}
-                yield from link_to_page(**{**more, "address": address, "user": user, **given})
+                yield from link_to_page(**more, address=known.get("ip", "").partition("/")[0], user=user)
