@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import repeat
 from typing import NamedTuple
 
 from django.http import HttpRequest
@@ -148,21 +147,15 @@ class Asking:
         return ask(request, rules, door.cost if isinstance(door.cost, int) else 1, self._settings)
 
 
-class Judged(NamedTuple):
-    """What became of a request: one decision for each rule that it matched, and whether it was refused."""
-
-    parts: Collection[RuleDecision]
-    refused: bool
-
-
 class Course:
     """The requests of a log at one of their times each, with a store of their own, one after the other."""
 
     def __init__(self) -> None:
         self._store = MemoryStore(sys.maxsize)
 
-    def judge(self, stages: Sequence[Stage], now_ms: int, status: int) -> Judged:
-        """Decide a request that was answered with this status when it passed."""
+    def judge(self, stages: Sequence[Stage], now_ms: int, status: int) -> tuple[Collection[RuleDecision], bool]:
+        """Decide a request that was answered with this status when it passed: one decision for each rule that it matched, and
+        whether it was refused."""
         refused, visit = False, Visit()
         for question, blocks in stages:
             if question.settled:
@@ -179,10 +172,10 @@ class Course:
         if charges:
             self._store.run(question_of(charges).checks, "charge", now_ms)
         self._store.refund(refunds, now_ms)
-        return Judged(visit.end(), refused)
+        return visit.end(), refused
 
 
-def refusals(check: Check, times_ms: Sequence[int]) -> Iterable[bool]:
+def refusals(check: Check, times_ms: Sequence[int]) -> list[bool]:
     """Whether each request of one client is refused, where one check alone decides all of them.
 
     Most clients never take so much that a limit could refuse them: in each algorithm a unit counts for less than two periods, and
@@ -191,6 +184,6 @@ def refusals(check: Check, times_ms: Sequence[int]) -> Iterable[bool]:
     if all(
         check.cost * fullest(times_ms, 2 * each.period_ms) <= min(each.limit, each.burst or each.limit) for each in check.windows
     ):
-        return repeat(False, len(times_ms))
+        return [False] * len(times_ms)
     store = MemoryStore(sys.maxsize)
     return [store.run([check], "hit", at_ms)[0].refuses for at_ms in times_ms]

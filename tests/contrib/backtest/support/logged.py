@@ -9,7 +9,7 @@ import pytest
 
 from ratewindow.contrib.backtest import run
 from ratewindow.contrib.backtest.clients import Clients
-from ratewindow.contrib.backtest.deciding import Course, Judged
+from ratewindow.contrib.backtest.deciding import Course
 from ratewindow.contrib.backtest.logs.entry import Entry
 from ratewindow.contrib.backtest.logs.log import Log, open_logs
 from ratewindow.contrib.backtest.requests import Moment
@@ -61,19 +61,19 @@ class Heard:
             add(clients, client, times_ms, entry, *more)
 
         def refusing(check: Check, times_ms: Sequence[int]) -> list[bool]:
-            decided = [*refusals(check, times_ms)]
+            decided = refusals(check, times_ms)
             course = self._decided[check.identity]
             self._decided[check.identity] += 1
             refused = zip(self._of[check.identity], decided, strict=True)
             self._refused[course].update(id(entry) for entry, is_refused in refused if is_refused and check.enforce)
             return decided
 
-        def judging(course: Course, *arguments: Any) -> Judged:
-            judged = judge(course, *arguments)
+        def judging(course: Course, *arguments: Any) -> Any:
+            parts, refused = judge(course, *arguments)
             self._courses += [course] if course not in self._courses else []
-            if judged.refused:
+            if refused:
                 self._refused[self._courses.index(course)].add(id(self._now))
-            return judged
+            return parts, refused
 
         monkeypatch.setattr(_Backtest, "_take", taking)
         monkeypatch.setattr(Clients, "add", adding)
