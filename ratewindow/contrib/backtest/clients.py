@@ -29,13 +29,6 @@ class Kind(NamedTuple):
     has_user: bool
 
 
-class Requests(NamedTuple):
-    """Those of one client, in order."""
-
-    times_ms: Sequence[Sequence[int]]  # of each course
-    kinds: Sequence[Kind]
-
-
 class Sample(NamedTuple):
     """What a client asked for and was answered, most frequent first."""
 
@@ -83,12 +76,16 @@ class Clients:
             self._kinds.append(kind)
         return number
 
-    def of(self, client: str) -> Requests:
-        requests = self._requests[client]
-        return Requests([requests[::3], requests[1::3]][: self._courses], [self._kinds[number] for number in requests[2::3]])
+    def times_ms(self, client: str) -> Sequence[Sequence[int]]:
+        """When its requests came, in order, by each course."""
+        return [self._requests[client][course::3] for course in range(self._courses)]
+
+    def kinds(self, client: str) -> Sequence[Kind]:
+        """What its requests were, in the same order."""
+        return [self._kinds[number] for number in self._requests[client][2::3]]
 
     def sample(self, client: str) -> Sample:
-        kinds = self.of(client).kinds
+        kinds = self.kinds(client)
         return Sample(
             _most((kind.path for kind in kinds), MOST_PATHS),
             _most((kind.status for kind in kinds), MOST_STATUSES),
@@ -99,10 +96,8 @@ class Clients:
         """Each client with requests that count, by the status of their answers. Likely innocent are those who got only successful
         answers, or were mostly signed in."""
         for client in self._requests:
-            requests = self.of(client)
-            counted = [
-                (at_ms, kind) for at_ms, kind in zip(requests.times_ms[0], requests.kinds, strict=True) if counts(kind.status)
-            ]
+            requests = zip(self.times_ms(client)[0], self.kinds(client), strict=True)
+            counted = [(at_ms, kind) for at_ms, kind in requests if counts(kind.status)]
             if counted:
                 times_ms = array("q", [at_ms for at_ms, _ in counted])
                 peak = cost * fullest(times_ms, period_ms)

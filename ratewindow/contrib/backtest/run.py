@@ -135,7 +135,7 @@ class _Backtest:
             self._seen.add(moment.entry)
             self._take(moment)
         for client, check in self._checks.items():
-            for number, times_ms in enumerate(self._clients.of(client).times_ms):
+            for number, times_ms in enumerate(self._clients.times_ms(client)):
                 self._total.refuse(number, client, check.enforce, sum(refusals(check, times_ms)))
         total = self._total.numbers(self._clients.total, len(self._clients))
         if self._log.is_unordered:
@@ -153,14 +153,14 @@ class _Backtest:
                 Caught(
                     client,
                     self._places.addresses.name_in(client),
-                    len(self._clients.of(client).kinds),
+                    len(self._clients.kinds(client)),
                     self._total.refused(client),
                     self._clients.sample(client),
                 )
                 for client in self._total.most_refused(SHOWN)
             ],
             [*self._notes()],
-            [*self._periods()] if with_curves and self._seen.requests else (),
+            [*self._periods(self._rule)] if with_curves and self._rule is not None and self._seen.requests else (),
         )
 
     def _take(self, moment: Moment) -> None:
@@ -207,11 +207,8 @@ class _Backtest:
         for name, tally in (dict.fromkeys(rules, Tally(len(self._courses))) | self._by_rule).items():
             yield OfRule(name, rules.get(name), tally.numbers(tally.requests, len(tally.clients)))
 
-    def _periods(self) -> Iterator[OfPeriod]:
+    def _periods(self, rule: Rule) -> Iterator[OfPeriod]:
         """Of several limits for one period the lowest."""
-        rule = self._rule
-        if rule is None:
-            return
         span_ms = round(1000 * (self._seen.last_s - self._seen.first_s))
         limits = {each.period_ms: each.limit for each in sorted(rule.windows, key=lambda each: each.limit, reverse=True)}
         for period_ms, limit in sorted(limits.items()):

@@ -60,8 +60,8 @@ def test_both_times_of_a_request_are_kept() -> None:
     clients = Clients(2)
     for times_ms in ((1000, 1000), (1000, 1500), (2000, 2000)):
         clients.add("ip:a", times_ms, request())
-    assert [[*times_ms] for times_ms in clients.of("ip:a").times_ms] == [[1000, 1000, 2000], [1000, 1500, 2000]]
-    assert (len(clients), clients.total, len(clients.of("ip:a").kinds)) == (1, 3, 3)
+    assert [[*times_ms] for times_ms in clients.times_ms("ip:a")] == [[1000, 1000, 2000], [1000, 1500, 2000]]
+    assert (len(clients), clients.total, len(clients.kinds("ip:a"))) == (1, 3, 3)
 
 
 @pytest.mark.parametrize(
