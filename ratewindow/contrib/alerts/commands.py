@@ -1,6 +1,5 @@
 """``manage.py ratewindow alerts`` and ``report``: send what is new or over, or yesterday, by the channels of the admin."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -10,7 +9,7 @@ from ratewindow.contrib.alerts.sending import NOT_SENT, raise_alerts
 from ratewindow.management.subcommand import Subcommand
 
 
-def _write(lines: Sequence[str], stdout: Any) -> None:
+def _write(lines: list[str], stdout: Any) -> None:
     """CommandError, and so exit status 1, where one says that something was not sent."""
     for line in lines:
         stdout.write(line)

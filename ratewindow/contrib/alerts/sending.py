@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -69,7 +68,7 @@ def _send(channel: AlertChannel, now: datetime, new: Alerts, over: Alerts, test:
     lines = [each["text"] for each in new] + [gettext("Over: %s") % each["text"] for each in over]
     if test:
         lines.append(gettext("This is a test of the alert channel %s.") % channel.name)
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "channel": channel.name,
         "at": now.isoformat(),
         "test": test,
