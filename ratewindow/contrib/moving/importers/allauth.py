@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 
 from ratewindow.contrib.moving.importers import logins
-from ratewindow.contrib.moving.importers.limits import Found
 
 _LIMITS = "ACCOUNT_RATE_LIMITS"
 _USUAL = {  # but for `login_failed`, which other settings vary
@@ -42,7 +41,7 @@ _LEFT_OUT = {
 }
 
 
-def find() -> Found:
+def find() -> logins.Found:
     found = logins.begin("allauth.account", _LIMITS)
     attempts = [getattr(settings, f"ACCOUNT_LOGIN_ATTEMPTS_{name}", usual) for name, usual in (("LIMIT", 5), ("TIMEOUT", 300))]
     login_failed = "10/m/ip,{}/{}s/key".format(*attempts) if all(attempts) else ""
@@ -63,7 +62,7 @@ def _by_action(value: Any) -> Any:
     return value
 
 
-def _add(found: Found, action: str, rates: Any) -> None:
+def _add(found: logins.Found, action: str, rates: Any) -> None:
     """A rule for each kind of client that the rates of one action count."""
     applies_to = _ACTIONS[action]
     together: dict[str, list[str]] = {}

@@ -6,7 +6,6 @@ from typing import Any
 from django.conf import settings
 
 from ratewindow.contrib.moving.importers import logins
-from ratewindow.contrib.moving.importers.limits import Found
 
 _KEYS = {"username": "login", "ip_address": "ip", "user_agent": "header:User-Agent"}
 _PARAMETERS = "AXES_LOCKOUT_PARAMETERS"
@@ -29,7 +28,7 @@ _LEFT_OUT = {
 }
 
 
-def find() -> Found:
+def find() -> logins.Found:
     found = logins.begin("axes", "AXES_")
     limit = logins.read(found, "AXES_FAILURE_LIMIT", 3, logins.whole)
     period = logins.read(found, "AXES_COOLOFF_TIME", None, _cool_off, instead=24)

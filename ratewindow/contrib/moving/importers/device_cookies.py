@@ -5,7 +5,6 @@ from datetime import timedelta
 from django.conf import settings
 
 from ratewindow.contrib.moving.importers import logins
-from ratewindow.contrib.moving.importers.limits import Found
 
 _COOKIE = "the cookie of known devices is as the room of logins makes it."
 _LEFT_OUT = {
@@ -14,7 +13,7 @@ _LEFT_OUT = {
 }
 
 
-def find() -> Found:
+def find() -> logins.Found:
     found = logins.begin("django_device_cookies", "DEVICE_COOKIE_")
     limit = logins.read(found, "DEVICE_COOKIE_ATTEMPTS_PER_PERIOD", 5, logins.whole)
     rate = f"{limit}/{logins.read(found, 'DEVICE_COOKIE_PERIOD', timedelta(minutes=15), logins.period)}"

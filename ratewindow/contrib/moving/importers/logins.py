@@ -10,7 +10,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 
-from ratewindow.contrib.moving.importers.limits import Found, Limit
+from ratewindow.contrib.moving.importers.limits import Found as Found, Limit
 from ratewindow.limiter.durations import format_duration, parse_duration
 from ratewindow.limiter.rates import parse_rates
 
