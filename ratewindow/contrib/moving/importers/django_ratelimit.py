@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ratewindow.contrib.moving.importers.limits import Found, Limit, as_rate
+from ratewindow.contrib.moving.importers.limits import PERIODS_S, Found, Limit, as_rate
 from ratewindow.rules.site_routes import Route, routes
 
 _METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
@@ -19,7 +19,6 @@ class Use(NamedTuple):
     """A decorator at the view of a route, with its arguments. Empty `methods` means all."""
 
     route: Route
-    view: str  # for people
     arguments: dict[str, Any]
     methods: frozenset[str]
 
@@ -31,7 +30,7 @@ def uses(module: str) -> Iterator[Use]:
         for function, methods in _functions(route.way.callback):
             if _is_of(function, module) and id(function) not in seen:
                 seen.add(id(function))
-                yield Use(route, route.way.view, arguments_of(function), methods)
+                yield Use(route, arguments_of(function), methods)
 
 
 def arguments_of(function: Any) -> dict[str, Any]:
@@ -67,7 +66,6 @@ def _functions(view: Any, methods: frozenset[str] = frozenset()) -> Iterator[tup
         view = getattr(view, "__wrapped__", None)
 
 
-_PERIODS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _RATE = re.compile(r"(\d+)/(\d*)([smhd])?")
 _KEYS = {"get": "query", "post": "post", "header": "header"}
 
@@ -78,7 +76,7 @@ def find() -> Found:
         try:
             limit = _limit(use)
         except ValueError as error:
-            found.leave_out(use.view, str(error))
+            found.leave_out(use.route.way.view, str(error))
         else:
             # As there, uses of one group count together if they also have one rate and the same methods.
             shared = (limit.name, limit.rate, limit.key, str(limit.fields))
@@ -98,7 +96,7 @@ def _limit(use: Use) -> Limit:
     key = _key(arguments.get("key"))
     note = "there all clients without it share one count; here each counts by its address."
     return Limit(
-        arguments.get("group") or use.view,
+        arguments.get("group") or use.route.way.view,
         _rate(arguments.get("rate")),
         key,
         fields={**({"methods": ",".join(names)} if names else {}), "algorithm": "fixed_window"},
@@ -116,7 +114,7 @@ def _rate(rate: Any) -> str:
     if parts is None:
         raise ValueError(f"it has no rate that can be read: {rate!r}.")
     limit, times, period = parts.groups()
-    return as_rate(limit, int(times or 1) * _PERIODS_S[period or ""])
+    return as_rate(limit, int(times or 1) * PERIODS_S[period or "s"])
 
 
 def _key(key: Any) -> str:

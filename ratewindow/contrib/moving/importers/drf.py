@@ -6,11 +6,10 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from ratewindow.contrib.moving.importers.limits import Found, Limit, as_rate
+from ratewindow.contrib.moving.importers.limits import PERIODS_S, Found, Limit, as_rate
 from ratewindow.rules.site_routes import Route, class_behind, listed_by, routes
 
 _THROTTLES = "rest_framework.throttling"
-_PERIODS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _METHODS = ("allow_request", "get_cache_key", "throttle_success", "parse_rate")  # what a class may do otherwise
 
 
@@ -66,6 +65,6 @@ def _scope_and_rate(scope_of_view: Any, throttle: type) -> tuple[str, str] | Non
 def _read(rate: str) -> str:
     """As REST framework reads it: the first letter of the unit."""
     limit, _, period = rate.partition("/")
-    if not limit.isdecimal() or period[:1] not in _PERIODS_S:
+    if not limit.isdecimal() or period[:1] not in PERIODS_S:
         raise ValueError(f"its rate {rate!r} cannot be read.")
-    return as_rate(limit, _PERIODS_S[period[0]])
+    return as_rate(limit, PERIODS_S[period[0]])

@@ -10,6 +10,7 @@ from ratewindow.limiter.rates import parse_rates
 from ratewindow.rules.rule import BLOCKS
 from ratewindow.rules.site_routes import Route, routes
 
+PERIODS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}  # by the letters that packages write
 _LONGEST = 64  # characters of a name
 
 
