@@ -18,10 +18,9 @@ HEADS = ("RULE", "MODE", "", "WHY", "USED", "FREE")
 def _explain(options: dict[str, Any], stdout: Any) -> None:
     try:
         reading.reload()
-        text = _of_request(options) if options["path"] else _of_code(options["what"])
+        stdout.write(_of_request(options) if options["path"] else _of_code(options["what"]))
     except ValueError as error:
         raise CommandError(f"Not explained: {error}") from None
-    stdout.write(text)
 
 
 def _of_request(options: dict[str, Any]) -> str:
