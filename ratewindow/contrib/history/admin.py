@@ -118,9 +118,8 @@ class EditAdmin(RecordedAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """One edit, with what would undo it, and the handler of the button that does."""
-        edit = self.get_object(request, object_id)
-        if edit is None:
-            raise PermissionDenied  # also for one that is not there: which there are is not told
+        edit: Any = self.get_object(request, object_id)
+        require(edit)  # also one that is not there: which there are is not told
         change = values.undoing(edit) if edit.is_restorable else None
         sentences = self._forbidden(request, change) if change is not None else []
         form, problems = ReasonForm(request.POST or None), list[str]()
@@ -160,9 +159,8 @@ class EditAdmin(RecordedAdmin):
         return [] if may_it else [gettext("You may not make this change.")]
 
     def _restore(self, request: HttpRequest, change: Edit, reason: str) -> HttpResponse:
-        staff.apply(change, by=request.user, reason=reason)
-        last = Edit.objects.filter(kind=change.kind, subject=change.subject).first()
-        undo = format_html('<a href="{}">{}</a>', Entry(last, "", []).url, gettext("Undo…")) if last is not None else ""
+        restored = staff.apply(change, by=request.user, reason=reason)
+        undo = format_html('<a href="{}">{}</a>', Entry(restored, "", []).url, gettext("Undo…"))
         messages.success(request, format_html("{} {}", gettext("Restored: %s.") % Entry.of(change, request.user).title, undo))
         return HttpResponseRedirect(reverse("admin:ratewindow_history_edit_changelist", request=request))
 

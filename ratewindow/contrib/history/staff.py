@@ -32,8 +32,7 @@ def restore(pk: int, *, by: Any, reason: str = "") -> dict[str, Any] | None:
     change = values.undoing(edit)
     if change is None:
         return None
-    apply(change, by=by, reason=reason)
-    return _seen(Edit.objects.filter(kind=edit.kind, subject=edit.subject)[0], by)
+    return _seen(apply(change, by=by, reason=reason), by)
 
 
 def undo(*, by: Any, rule: str = "", reason: str = "") -> dict[str, Any] | None:
@@ -54,8 +53,8 @@ def _seen(edit: Edit, by: Any) -> dict[str, Any]:
     return {**shown, "title": entry.title, "lines": [line._asdict() for line in entry.lines]}
 
 
-def apply(change: Edit, *, by: Any, reason: str) -> None:
-    """Make a change that leads back. ValidationError says what can no longer be saved."""
+def apply(change: Edit, *, by: Any, reason: str) -> Edit:
+    """Make a change that leads back; returns the newest edit of its subject. ValidationError says what can no longer be saved."""
     if sentences := [*forbidden(by, change)]:
         raise PermissionDenied(" ".join(sentences))
     try:
@@ -68,6 +67,7 @@ def apply(change: Edit, *, by: Any, reason: str) -> None:
     except values.InvalidValues as error:
         told = error.problems if may_see(by) or change.kind != Edit.Kind.OVERRIDE else []
         raise ValidationError([*told, gettext("So these values can no longer be saved. Nothing was restored.")]) from None
+    return Edit.objects.filter(kind=change.kind, subject=change.subject)[0]
 
 
 def viewable(by: Any) -> list[str]:

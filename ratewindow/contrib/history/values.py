@@ -5,9 +5,8 @@ A field that has its default is left out, so values show what somebody has decid
 are no part of them: a rule is known by its name.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -107,7 +106,7 @@ def rule_of(values: Any, place: str = "", row: RateRule | None = None) -> tuple[
     Raises InvalidValues.
     """
     rule, windows = row or RateRule(), list[RuleWindow]()
-    problems = [*fill(rule, values, place, also="limits")]
+    problems = fill(rule, values, place, also="limits")
     limits = values.get("limits") if isinstance(values, dict) else None
     if isinstance(limits, list) and len(limits) <= MOST_WINDOWS:
         windows = [RuleWindow() for _ in limits]
@@ -127,11 +126,10 @@ def rule_of(values: Any, place: str = "", row: RateRule | None = None) -> tuple[
     return rule, windows
 
 
-def fill(row: models.Model, values: Any, place: str = "", also: str = "") -> Iterator[str]:
-    """Give the row these values, checked as by its form; yields what is wrong with them. `also` is a key that is no field."""
+def fill(row: models.Model, values: Any, place: str = "", also: str = "") -> list[str]:
+    """Give the row these values, checked as by its form; returns what is wrong with them. `also` is a key that is no field."""
     if not isinstance(values, dict):
-        yield gettext("%s: this has no fields: write its fields.") % place
-        return
+        return [gettext("%s: this has no fields: write its fields.") % place]
     columns = {field.name: field for field in fields(type(row))}
     unknown = [str(name)[:64] for name in values if name not in (*columns, also)]
     problems = [f"{place} {name}: {gettext('there is no such field.')}" for name in unknown]
@@ -145,7 +143,7 @@ def fill(row: models.Model, values: Any, place: str = "", also: str = "") -> Ite
             row.clean()
         except ValidationError as error:
             problems += (f"{place} {name}: {message}" for name, messages in error.message_dict.items() for message in messages)
-    yield from problems
+    return problems
 
 
 def _checked(field: "models.Field[Any, Any]", value: Any, row: models.Model) -> Any:
@@ -199,18 +197,18 @@ def _write_override(row: Override | None, pk: str, wanted: Values) -> None:
     author = origin.current()
     override = row or Override(pk=int(pk), source=author.way, created_by_id=author.user_pk)
     override._state.adding = False  # only of a new one an end that has passed is an error
-    if problems := [*fill(override, wanted)]:
+    if problems := fill(override, wanted):
         raise InvalidValues(problems)
     override.save(using=database(), force_insert=row is None)
 
 
 def _turn_switch(row: object, subject: str, wanted: Values) -> None:
     switch = LimitSwitch()
-    if problems := [*fill(switch, wanted)]:
+    if problems := fill(switch, wanted):
         raise InvalidValues(problems)
     until_s = switch.until.timestamp() if switch.until else None
-    turn = partial(switch_off.turn, Switch(switch.off, until_s, switch.reason, origin.current().by))
-    transaction.on_commit(turn, using=database())
+    turned = Switch(switch.off, until_s, switch.reason, origin.current().by)
+    transaction.on_commit(lambda: switch_off.turn(turned), using=database())
 
 
 _WRITE: dict[str, Callable[[Any, str, Values], None]] = {
