@@ -5,9 +5,10 @@ Instrumentation of redis-py does not see these calls, which are made on its conn
 this costs anything: it replaces what makes the calls.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opentelemetry import metrics, trace
 
@@ -16,9 +17,6 @@ from ratewindow.counting.counters import counters
 from ratewindow.limiter.redis.cluster.store import AsyncClusterStore, ClusterStore
 from ratewindow.limiter.redis.store import AsyncRedisStore, RedisStore
 from ratewindow.limiter.types import Check, What
-
-if TYPE_CHECKING:
-    import asyncio
 
 NAME, SPAN = "ratewindow", "ratewindow.decide"
 _untraced: dict[Any, Any] = {}  # the stores' own ways to decide
@@ -62,7 +60,7 @@ def _atraced(tracer: trace.Tracer, run: Callable[..., Any]) -> Callable[..., Any
     def run_in_span(store: Any, checks: list[Check], what: What, now_ms: int | None = None) -> Any:
         span = tracer.start_span(SPAN, kind=trace.SpanKind.CLIENT, attributes=_about(checks, what))
 
-        def end(answered: "asyncio.Future[Any]") -> None:
+        def end(answered: asyncio.Future[Any]) -> None:
             error = None if answered.cancelled() else answered.exception()
             if error is not None:
                 span.record_exception(error)

@@ -2,13 +2,11 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 
 from ratewindow.contrib.metrics.prometheus import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_registry = CollectorRegistry()
-_registry.register(Collector())
 
 
 @require_safe
@@ -19,4 +17,4 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def text() -> str:
     """All metrics in the text format."""
-    return generate_latest(_registry).decode()
+    return generate_latest(Collector()).decode()
