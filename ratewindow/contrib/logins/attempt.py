@@ -97,8 +97,7 @@ _pending: ContextVar[Sequence[Pending]] = ContextVar("ratewindow_logins", defaul
 
 
 def _used(part: RuleDecision) -> int:
-    is_held = part.check is not None and part.counts and not part.check.only_looks
-    held = part.check.cost if is_held and part.check is not None else 0
+    held = part.check.cost if part.check is not None and part.counts and not part.check.only_looks else 0
     return max((answer.window.limit - answer.remaining - held for answer in part.windows), default=0)
 
 
@@ -159,8 +158,7 @@ def note(attempt: Attempt) -> None:
 
 def noted(request: HttpRequest) -> Sequence[Attempt]:
     """The attempts of this request, in their order."""
-    found: Sequence[Attempt] = vars(request).get(_ATTEMPTS, ())
-    return found
+    return [*vars(request).get(_ATTEMPTS, ())]
 
 
 def attempt_of(request: HttpRequest) -> Attempt | None:

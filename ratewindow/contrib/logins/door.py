@@ -17,7 +17,6 @@ from ratewindow.contrib.logins.attempt import Attempt, is_forgiven
 from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.limiter.types import Decision, What
 from ratewindow.request import decide, visit
-from ratewindow.request.doors import Awaited
 from ratewindow.request.guard import Passage
 from ratewindow.request.prepare import Cost, waited
 from ratewindow.rulebook.current import Rulebook
@@ -36,7 +35,7 @@ class LoginDoor:
     cost: Cost = 1
     block = True
     at_view = False
-    awaited: Awaited | None = None
+    awaited = None
 
     def __init__(self, kind: str, is_guarded: bool = False, is_forgiven: bool = False) -> None:
         self._kind, self._holds, self._is_forgiven = kind, is_guarded and kind == STRANGERS, is_forgiven

@@ -95,11 +95,12 @@ def is_step(kind: str, request: HttpRequest) -> bool:
 def kinds_of(view: Any, method: str, name: str, route: str) -> frozenset[str]:
     """The kinds of a view, for a method in lower case."""
     try:
-        return _remembered_kinds_of(view, method, name, route)
-    except TypeError:  # an object without a hash
         return _kinds_of(view, method, name, route)
+    except TypeError:  # an object without a hash
+        return _kinds_of.__wrapped__(view, method, name, route)
 
 
+@lru_cache(maxsize=1024)
 def _kinds_of(view: Any, method: str, name: str, route: str) -> frozenset[str]:
     action = (getattr(view, "actions", None) or {}).get(method, "")
     lineage = _lineage(view)
@@ -114,9 +115,6 @@ def _kinds_of(view: Any, method: str, name: str, route: str) -> frozenset[str]:
         last = route.rstrip("/$").rpartition("/")[2]
         found = {kind for kind, names in _NAMES.items() if names.fullmatch(name) or names.fullmatch(last)}
     return frozenset(found)
-
-
-_remembered_kinds_of = lru_cache(maxsize=1024)(_kinds_of)
 
 
 def _lineage(view: Any) -> Sequence[type]:
