@@ -1,7 +1,6 @@
 """The page of backtests and its form: it computes and shows what was found, the sentence first, and stores nothing of the log."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -129,12 +128,11 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     form.is_valid()
     context: dict[str, Any] = {"form": form, "media": MEDIA, "command": COMMAND}
     if form.result is not None and form.plan is not None and form.plan.rule is not None:
-        rule = form.plan.rule
         name = form.cleaned_data["rule"]
         context["again"] = next(links(model_admin, request, name)).url
         context["found"] = of_result(form.result, form.cleaned_data["log"].name)
         context["curves"] = [of_period(request, period) for period in form.result.periods]
-        context["use"] = _use(model_admin, request, rule, name, form.result) if form.result.reason is None else None
+        context["use"] = _use(model_admin, request, form.plan.rule, name, form.result) if form.result.reason is None else None
     return render_page(model_admin, request, "admin/ratewindow/backtest/page.html", gettext("Backtest"), context)
 
 
@@ -230,12 +228,8 @@ def _about(log: Log, seen: Seen) -> str:
         "The log has %(requests)s requests, from %(from)s to %(to)s, in the format %(format)s.",
         seen.requests,
     )
-    times = {"from": _local_time(seen.first_s), "to": _local_time(seen.last_s)}  # `from` is a word of Python
-    return filled(message, requests=seen.requests, format=log.format, **times)
-
-
-def _local_time(moment_s: float) -> str:
-    return date_format(time_zone.local(datetime.fromtimestamp(moment_s, UTC)), "DATETIME_FORMAT")
+    first, last = (date_format(time_zone.local(at), "DATETIME_FORMAT") for at in seen.times)
+    return filled(message, requests=seen.requests, format=log.format, **{"from": first, "to": last})  # `from` is Python's
 
 
 def _text(text: str) -> str:

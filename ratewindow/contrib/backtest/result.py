@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from math import inf
 from typing import Any
 
@@ -77,6 +78,11 @@ class Seen:
         self._refused_before += entry.status == REFUSED
         self.has_statuses = self.has_statuses or bool(entry.status)
 
+    @property
+    def times(self) -> tuple[datetime, datetime]:
+        """Of the first request, and of the last."""
+        return datetime.fromtimestamp(self.first_s, UTC), datetime.fromtimestamp(self.last_s, UTC)
+
     def notes(self) -> Iterator[Note]:
         if self._refused_before:
             yield Note("refused_before", {"count": f"{self._refused_before:,}"})
@@ -130,11 +136,9 @@ class Tally:
         if requests:
             self._caught[course][client] += requests
 
-    def refused(self, client: str) -> Bounds:
-        return Bounds.of([caught[client] for caught in self._caught])
-
-    def most_refused(self, most: int) -> list[str]:
-        return [client for client, _ in self._caught[-1].most_common(most)]
+    def most_refused(self, most: int) -> dict[str, Bounds]:
+        """The clients that were refused most, and how often each of them was."""
+        return {name: Bounds.of([caught[name] for caught in self._caught]) for name, _ in self._caught[-1].most_common(most)}
 
     def numbers(self, requests: int, clients: int) -> Numbers:
         return Numbers(

@@ -154,10 +154,10 @@ class _Backtest:
                     client,
                     self._places.addresses.name_in(client),
                     len(self._clients.kinds(client)),
-                    self._total.refused(client),
+                    refused,
                     self._clients.sample(client),
                 )
-                for client in self._total.most_refused(SHOWN)
+                for client, refused in self._total.most_refused(SHOWN).items()
             ],
             [*self._notes()],
             [*self._periods(self._rule)] if with_curves and self._rule is not None and self._seen.requests else (),

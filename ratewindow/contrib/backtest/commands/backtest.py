@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -78,14 +77,10 @@ def _about(log: Log, seen: Seen) -> str:
     """How many requests the log has, of which time, and what of it cannot be read."""
     text = f"{seen.requests:,} requests, format {log.format or 'unknown'}"
     if seen.requests:
-        text += f", from {_time(seen.first_s)} to {_time(seen.last_s)}"
+        text += ", from {} to {}".format(*map(time_zone.to_second, seen.times))
     if log.unreadable:
         text += f"\n{log.unreadable:,} line{'s' if log.unreadable > 1 else ''} left out:"
     return "\n  ".join([text, *map(str, log.examples)])
-
-
-def _time(at_s: float) -> str:
-    return time_zone.to_second(datetime.fromtimestamp(at_s, UTC))
 
 
 def _said(bounds: Bounds) -> str:
@@ -136,8 +131,8 @@ def _as_json(result: Result) -> dict[str, Any]:
             "unreadable": log.unreadable,
             "unreadable_lines": [str(each) for each in log.examples],
             "out_of_order": log.out_of_order,
-            "from": _iso(seen.first_s) if seen.requests else None,
-            "to": _iso(seen.last_s) if seen.requests else None,
+            "from": seen.times[0].isoformat() if seen.requests else None,
+            "to": seen.times[1].isoformat() if seen.requests else None,
             "whole_seconds": seen.whole_seconds,
         },
         "rules": [
@@ -218,10 +213,6 @@ def _numbers(numbers: Numbers) -> dict[str, Any]:
         "would_refuse": _bounds(numbers.would_refuse),
         "clients_refused": _bounds(numbers.clients_refused),
     }
-
-
-def _iso(at_s: float) -> str:
-    return datetime.fromtimestamp(at_s, UTC).isoformat()
 
 
 BACKTEST = Subcommand(
