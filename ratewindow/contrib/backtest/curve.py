@@ -11,7 +11,6 @@ above the first; if none is, it is the widest. Without a gap, the limit is what 
 
 import heapq
 import math
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -84,8 +83,8 @@ def _point(clients: Iterable[ClientPeak], period_ms: int, cost: int, limit: int)
 
 
 def above(peaks: Sequence[int], limit: int) -> int:
-    """How many of these peaks, in order, are above a limit."""
-    return len(peaks) - bisect_right(peaks, limit)
+    """How many of these peaks are above a limit."""
+    return sum(peak > limit for peak in peaks)
 
 
 # A day, less what a daily file lacks before its first request and after its last one.
