@@ -26,7 +26,6 @@ from ratewindow.rulebook import current, kill_switch
 from ratewindow.store import process_clients
 
 READ_S = 1.0  # within which the totals are read: a scrape is no request of the site
-_STATES = {"closed": "counting", "open": "without_redis"}
 
 
 class Collector(_Collector):
@@ -91,6 +90,6 @@ def _states(processes: Sequence[overview.Process], is_up: bool) -> Iterator[Metr
         "ratewindow_processes", "Processes of the site: those that count on Redis, and those without it.", labels=["state"]
     )
     states = [process["breaker"] for process in processes]
-    for breaker, state in _STATES.items():
+    for breaker, state in (("closed", "counting"), ("open", "without_redis")):
         by_state.add_metric([state], states.count(breaker))
     yield by_state

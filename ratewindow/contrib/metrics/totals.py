@@ -52,13 +52,12 @@ class Totals:
 
 
 def _counts(numbers: Mapping[str, int]) -> dict[str, int]:
-    passed, refused, other, would_refuse = (numbers[name] for name in ("passed", "refused", "other", "would_refuse"))
     return {
-        "hits": passed + refused + other,
-        "within_limit": passed - would_refuse,
-        "over_limit": refused,
-        "shadow_mode": would_refuse,
-        "other_rule": other,
+        "hits": numbers["passed"] + numbers["refused"] + numbers["other"],
+        "within_limit": numbers["passed"] - numbers["would_refuse"],
+        "over_limit": numbers["refused"],
+        "shadow_mode": numbers["would_refuse"],
+        "other_rule": numbers["other"],
         "near_limit": numbers["near"],
         "fallback": numbers["fallback"],
     }
