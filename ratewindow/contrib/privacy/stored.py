@@ -75,10 +75,11 @@ def _log(client: TypedClient) -> list[Any]:
         return []
     from django.contrib.admin.models import LogEntry
 
-    rows = LogEntry.objects.filter(_has(client, "object_repr") | _has(client, "change_message"))
+    rows = LogEntry.objects.filter(
+        _has(client, "object_repr") | _has(client, "change_message"), content_type__app_label__startswith="ratewindow"
+    )
     alone = re.compile("|".join(rf"(?<![\w.:]){re.escape(text)}(?![\w:]|\.\w)" for text in client.texts))
-    of_ours = rows.filter(content_type__app_label__startswith="ratewindow")
-    return [entry for entry in of_ours if alone.search(f"{entry.object_repr} {entry.change_message}")]
+    return [entry for entry in rows if alone.search(f"{entry.object_repr} {entry.change_message}")]
 
 
 def _has(client: TypedClient, field: str) -> Q:
