@@ -142,9 +142,9 @@ def _is_of(attempt: Attempt, user: Any) -> bool:
 
 def _are_the_same(given: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
     """By identity, too: not everything equals itself."""
-    if given.keys() != told.keys():
-        return False
-    return all(value is given[name] or value == given[name] or _is_hidden(value) for name, value in told.items())
+    return given.keys() == told.keys() and all(
+        value is given[name] or value == given[name] or _is_hidden(value) for name, value in told.items()
+    )
 
 
 def _is_hidden(value: Any) -> bool:

@@ -40,8 +40,10 @@ def entries_of(request: HttpRequest) -> Entries:
     if not sent or len(sent) > MOST_CHARACTERS:
         return {}
     try:
-        found = signing.loads(sent, salt=SALT)
-        entries = {str(name): Entry(str(device), str(password), int(day)) for name, (device, password, day) in found.items()}
+        entries = {
+            str(name): Entry(str(device), str(password), int(day))
+            for name, (device, password, day) in signing.loads(sent, salt=SALT).items()
+        }
     except (signing.BadSignature, AttributeError, TypeError, ValueError):
         return {}
     return {name: entry for name, entry in entries.items() if entry.day >= _today() - AGE_DAYS}

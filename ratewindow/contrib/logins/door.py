@@ -42,11 +42,11 @@ class LoginDoor:
 
     def rules(self, book: Rulebook, request: HttpRequest) -> list[Rule]:
         rules = (rule for kind in (EVERY, self._kind) for rule in book.of_rooms.get(kind, ()))
-        return [self._here(rule) for rule in rules if rule.meets_method(request.method)]
-
-    def _here(self, rule: Rule) -> Rule:
-        hold = self._holds and rule.count_when is not None
-        return replace(rule, hold=hold, mode="shadow" if self._is_forgiven else rule.mode)
+        return [
+            replace(rule, hold=self._holds and rule.count_when is not None, mode="shadow" if self._is_forgiven else rule.mode)
+            for rule in rules
+            if rule.meets_method(request.method)
+        ]
 
 
 class Answer(NamedTuple):

@@ -176,15 +176,12 @@ def _refuse(passage: Passage, attempt: attempts.Attempt) -> Steps[None]:
     attempt.refused = passage.refusal
     if passage.outermost:
         refusal.log_refusal(passage.refusal, passage.request)
-    if _is_answered(passage) and refusal.answer_to(passage.refusal).status != AS_WRONG:
+    # Our middleware answers an exception if it stands around the request, which has reached its view.
+    is_answered = has_middleware() and not passage.outermost and passage.request.resolver_match is not None
+    if is_answered and refusal.answer_to(passage.refusal).status != AS_WRONG:
         raise exception_for(passage.refusal)
     yield make_password, sync_to_async(make_password), "x"
     raise PermissionDenied
-
-
-def _is_answered(passage: Passage) -> bool:
-    """Whether our middleware would answer an exception: it must stand around the request, which must have reached its view."""
-    return has_middleware() and not passage.outermost and passage.request.resolver_match is not None
 
 
 def site_gate() -> LoginGate | None:
