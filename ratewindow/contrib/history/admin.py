@@ -86,9 +86,8 @@ class EditAdmin(RecordedAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Nor can values and subjects be asked for in the query string."""
-        if lookup.partition("__")[0] in ("before", "after", "subject", "user"):
-            return False
-        return super().lookup_allowed(lookup, value, request)
+        is_hidden = lookup.partition("__")[0] in ("before", "after", "subject", "user")
+        return not is_hidden and super().lookup_allowed(lookup, value, request)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         @admin.display(description=_("what"))
