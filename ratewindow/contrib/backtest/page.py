@@ -155,8 +155,13 @@ def _use(model_admin: Any, request: HttpRequest, rule: Rule, name: str, result: 
     ]
     hidden = {name: value for name, value in limit_values(rule.windows).items() if not name.endswith("-limit")}
     if row is None:
-        methods = ",".join(sorted(rule.methods))
-        hidden |= {"name": name, "key": rule.key, "applies_to": rule.applies_to, "pattern": rule.pattern, "methods": methods}
+        hidden |= {
+            "name": name,
+            "key": rule.key,
+            "applies_to": rule.applies_to,
+            "pattern": rule.pattern,
+            "methods": ",".join(sorted(rule.methods)),
+        }
     url = reverse("admin:ratewindow_raterule_add") if row is None else reverse("admin:ratewindow_raterule_change", args=[row.pk])
     return {"url": url, "rule": row, "limits": limits, "hidden": hidden}
 

@@ -244,6 +244,4 @@ def _identity(part: RuleDecision, request: Place) -> str:
 def _decides_alone(rule: Rule | None) -> bool:
     """Whether one check decides each request that matches the rule. Not if answers count, nor if code names the rule at views,
     where it may cost more, or leave the decision to the view."""
-    if rule is None or code_rates.is_used(rule.name):
-        return False
-    return rule.count_when is None or rule.count_when.login_failed
+    return rule is not None and not code_rates.is_used(rule.name) and (rule.count_when is None or rule.count_when.login_failed)
