@@ -70,8 +70,7 @@ class Decidable:
         own = replace(rule, limits_from="")  # no log says what code gave a client
         adapted = replace(own, count_when=None, hold=False) if counts_failures else own
         vars(adapted)["recipe"] = self._recipe(rule)
-        self._adapted[id(rule)] = (rule, adapted)
-        return rule, adapted
+        return self._adapted.setdefault(id(rule), (rule, adapted))
 
     def _recipe(self, rule: Rule) -> Recipe:
         """The rule's own, which counts requests without it; with a part that no log has, nobody has it."""

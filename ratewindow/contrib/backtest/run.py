@@ -62,9 +62,8 @@ def of_site() -> Plan:
 def of_rule(name: str, rates: str = "") -> Plan:
     """One rule of the site, of the admin or of its code, or what it would be at other rates. Raises ValueError."""
     reading.reload()
-    rule = current.held().by_name.get(name)
-    if rule is None and name in code_rates.load_names():
-        rule = code_rates.rule(name)
+    code_rates.load_names()
+    rule = current.held().by_name.get(name) or code_rates.rule(name)
     if rule is None:
         raise Problem("there is no rule {name!r}: manage.py ratewindow rules lists them", name=name[:64])
     if rates:
@@ -176,11 +175,10 @@ class _Backtest:
 
     def _decide(self, moment: Moment, request: Place, stages: Sequence[Stage]) -> None:
         """Decide a request, after those before it."""
-        who = ""
-        for number, course in enumerate(self._courses):
-            parts, refused = course.judge(stages, moment.times_ms[number], moment.entry.status)
-            if not number:
-                who = self._add(parts, request, moment)
+        when = zip(self._courses, moment.times_ms, strict=True)
+        judged = [course.judge(stages, at_ms, moment.entry.status) for course, at_ms in when]
+        who = self._add(judged[0][0], request, moment)
+        for number, (parts, refused) in enumerate(judged):
             if refused or any(part.outcome == "would_refuse" for part in parts):
                 self._total.refuse(number, who, refused)
                 for part in () if self._rule is not None else parts:
