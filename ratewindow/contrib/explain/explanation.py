@@ -170,7 +170,6 @@ class Line:
     rule: Rule
     effect: str  # refuses, would refuse, passes, exempt, blocked, not counted or no match
     decision: RuleDecision | None = None
-    mode: str = ""  # enforce, shadow or off, for this client
     in_code: bool = False  # the rate is given by code
     asks_view: bool = False
     identity: str = ""
@@ -239,7 +238,6 @@ def _line(stage: Stage, rule: Rule, book: current.Rulebook) -> Line:
         rule,
         _effect(stage, rule, decision),
         decision,
-        decision.mode if decision is not None else rule.mode,
         in_code=row is None or (rule is not row and not rule.is_beside and rule.applies_to == "named"),
         asks_view=stage.asks_view,
         identity=decision.check.identity if decision is not None and decision.check is not None else "",
@@ -287,4 +285,4 @@ def _not_matching(book: current.Rulebook, matching: set[str], request: HttpReque
         elif rule.name in but_for_method:
             reason = _("the method is not %(methods)s")
         words = str(reason) % {"pattern": rule.pattern, "methods": one_of(sorted(rule.methods) or [""])}
-        yield Line(rule, "no match", mode=rule.mode, reason=words)
+        yield Line(rule, "no match", reason=words)

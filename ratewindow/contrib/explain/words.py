@@ -109,7 +109,7 @@ def _clauses(line: Line) -> Iterator[str]:
         yield gettext("the request has no %s, so it is counted per address") % key
     else:
         yield gettext("counted per %s") % key
-    if line.mode == "shadow" and rule.mode == "enforce":
+    if line.decision is not None and line.decision.mode == "shadow" and rule.mode == "enforce":
         yield gettext("enforced for %(percent)d %% of clients, and this is none of them") % {"percent": rule.enforce_percent}
     if rule.count_when is not None:
         yield gettext("only some answers count")
