@@ -75,8 +75,10 @@ def before_rules(found: Explanation) -> Iterator[tuple[str, str]]:
     else:
         yield gettext("Limits"), gettext("off %s") % found.switch.how() if found.switch is not None else gettext("on")
     if not found.with_overrides:
-        hidden = gettext("not shown to you: to see them takes the permissions view_override and view_identity")
-        yield gettext("Blocks and exemptions"), hidden
+        yield (
+            gettext("Blocks and exemptions"),
+            gettext("not shown to you: to see them takes the permissions view_override and view_identity"),
+        )
         return
     for action, name in _ACTIONS:
         of_action = [_override(row) for ruling, row in found.overrides if row is not None and ruling.action == action]

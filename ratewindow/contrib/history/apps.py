@@ -68,9 +68,8 @@ class HistoryConfig(rooms.Room):
 
     def object_history(self, model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse | None:
         from ratewindow.contrib.history.admin import object_page
-        from ratewindow.models import Override, RateRule
 
-        return object_page(model_admin, request, object_id) if model_admin.model in (RateRule, Override) else None
+        return object_page(model_admin, request, object_id) if model_admin.opts.model_name in ("raterule", "override") else None
 
     def first_edit(self, rule: str, since: datetime) -> rooms.Edited | None:
         from ratewindow.contrib.history import admin

@@ -26,10 +26,15 @@ _OF_LOGINS = {
     KNOWN: (_("Logins from known devices"), _("on logins from known devices"), _("no known device tries a password")),
 }
 LOGINS = {kind: Target(*words, holds=True, typed="username=somebody") for kind, words in _OF_LOGINS.items()}
-_STEPS = {
-    RESETS: (_("Mails that anybody may ask for"), _("on requests for a mail"), _("it asks for no mail")),
-    SIGN_UPS: (_("Sign-ups"), _("on sign-ups"), _("it is no sign-up")),
-    CODES: (_("One-time codes, page passwords"), _("on codes that are tried"), _("it tries no code")),
-    CHANGES: (_("Passwords typed again"), _("on passwords typed again"), _("it types no password again")),
+STEPS = {
+    RESETS: Target(
+        _("Mails that anybody may ask for"), _("on requests for a mail"), _("it asks for no mail"), partial(_is_step, RESETS)
+    ),
+    SIGN_UPS: Target(_("Sign-ups"), _("on sign-ups"), _("it is no sign-up"), partial(_is_step, SIGN_UPS)),
+    CODES: Target(
+        _("One-time codes, page passwords"), _("on codes that are tried"), _("it tries no code"), partial(_is_step, CODES)
+    ),
+    CHANGES: Target(
+        _("Passwords typed again"), _("on passwords typed again"), _("it types no password again"), partial(_is_step, CHANGES)
+    ),
 }
-STEPS = {kind: Target(*words, partial(_is_step, kind)) for kind, words in _STEPS.items()}

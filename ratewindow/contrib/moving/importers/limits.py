@@ -69,8 +69,7 @@ def translated(found: Found) -> Translated:
             continue
         for place in places:
             name = _name(limit.name if len(places) == 1 else f"{limit.name}.{place[1]}", rules)
-            fields = {"mode": "shadow", place[0]: place[1], "key": limit.key, **limit.fields}
-            rules[name] = Definition(name, limit.rate, fields)
+            rules[name] = Definition(name, limit.rate, {"mode": "shadow", place[0]: place[1], "key": limit.key, **limit.fields})
             notes += [(name, note) for note in limit.notes]
             if len(places) > 1:
                 notes.append((name, f"{limit.name} counts {len(places)} places together, and this rule counts its own alone."))
