@@ -198,12 +198,12 @@ class _Backtest:
 
     def _rules(self) -> Iterator[OfRule]:
         """Each rule, also one that no request matched."""
-        rules = self._decidable.rules() | self._plan.book.by_name
         if self._rule is not None:
             yield OfRule(self._rule.name, self._rule, self._total.numbers(self._clients.total, len(self._clients)))
-            return
-        for name, tally in (dict.fromkeys(rules, Tally(len(self._courses))) | self._by_rule).items():
-            yield OfRule(name, rules.get(name), tally.numbers(tally.requests, len(tally.clients)))
+        else:
+            rules = self._decidable.rules() | self._plan.book.by_name
+            for name, tally in (dict.fromkeys(rules, Tally(len(self._courses))) | self._by_rule).items():
+                yield OfRule(name, rules.get(name), tally.numbers(tally.requests, len(tally.clients)))
 
     def _periods(self, rule: Rule) -> Iterator[OfPeriod]:
         """Of several limits for one period the lowest."""
