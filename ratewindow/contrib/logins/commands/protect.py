@@ -87,10 +87,8 @@ def _check(ready: Sequence[presets.Preset], rows: Sequence[RateRule]) -> None:
 def _open(ready: Sequence[presets.Preset], rows: Sequence[RateRule]) -> Iterator[str]:
     for preset in ready:
         kind, key = preset.fields["applies_to"], preset.fields["key"]
-        if kind in STEPS and not _paths(kind):
-            continue
         gaps = [_gap(row) for row in rows if (row.applies_to, row.key) == (kind, key)] or ["there is no rule"]
-        if all(gaps):
+        if all(gaps) and (kind not in STEPS or _paths(kind)):
             yield f"Not limited: {rooms.targets()[kind].label}, per {key}: {', '.join(gaps)}."
 
 

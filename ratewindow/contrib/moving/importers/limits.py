@@ -66,7 +66,6 @@ def translated(found: Found) -> Translated:
         places = [("applies_to", limit.applies_to)] if limit.applies_to else list(_places(limit.where))
         if not places:
             left_out.append(f"{limit.name}: no rule can say where it applies: give its URL a name that no other URL has.")
-            continue
         for place in places:
             name = _name(limit.name if len(places) == 1 else f"{limit.name}.{place[1]}", rules)
             rules[name] = Definition(name, limit.rate, {"mode": "shadow", place[0]: place[1], "key": limit.key, **limit.fields})
