@@ -20,7 +20,7 @@ from ratewindow.conf import in_words, time_zone
 from ratewindow.counting.sums import NUMBERS
 from ratewindow.health import emergency, overview
 from ratewindow.models import Mode, Override, RateRule, origin
-from ratewindow.models.rules import PLACES, spell_out, take_limits, write_limits
+from ratewindow.models.defining import PLACES, spell_out, take_limits, write_limits
 from ratewindow.operations import clients, forms
 from ratewindow.operations.rights import FORBIDDEN, display, may, may_look_up, may_view_overrides, require, whom
 from ratewindow.report import offenders, reading as reports, summary
