@@ -26,6 +26,7 @@ from ratewindow.operations.rights import FORBIDDEN, display, may, may_look_up, m
 from ratewindow.report import offenders, reading as reports, summary
 from ratewindow.report.report import CHOICES, HOUR, LONGEST, WITHOUT_BLOCKS, Period, between, last
 from ratewindow.rules.rate_options import check_types
+from ratewindow.rules.rule import check_soft
 
 MOST_CLIENTS = 12  # of a report
 
@@ -74,6 +75,8 @@ def _save_rule(row: RateRule, given: dict[str, Any], rate: str | None, by: Any) 
         check_types(given, RateRule())  # a form would read most texts as True
     with _about("rate"):
         windows = take_limits(name, rate, given) if rate is not None else ()
+    with _about("soft"):
+        check_soft(given.get("soft", row.soft), windows or [each.freeze() for each in row.windows.all() if row.pk])
     rule: RateRule = _saved(forms.PlainRuleForm, row, given, by)
     if windows:
         write_limits(rule, windows)

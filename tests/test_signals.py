@@ -213,6 +213,22 @@ def test_by_every_algorithm_one_is_the_first_in_a_period(options: dict[str, Any]
             rules.travel("3m")
 
 
+@pytest.mark.parametrize("algorithm", ["sliding_window", "sliding_log", "token_bucket", "leaky_bucket"])
+def test_whoever_goes_on_trying_is_told_of_once_and_anew_after_a_period_without_a_refusal(
+    algorithm: str, firsts: list[Any]
+) -> None:
+    with override_rules(Rule("login", "5/m", algorithm=algorithm)) as rules:
+        for _ in range(360):  # an hour
+            ratewindow.hit("login", RequestFactory().get("/"))
+            rules.travel("10s" if algorithm != "leaky_bucket" else "5s")
+        assert [first for _, _, first in firsts].count(True) == 1
+        assert len(firsts) > 50
+        rules.travel("2m")
+        for _ in range(7):
+            ratewindow.hit("login", RequestFactory().get("/"))
+        assert [first for _, _, first in firsts].count(True) == 2
+
+
 def test_a_penalty_is_told_of_once_until_it_ends(firsts: list[Any]) -> None:
     with override_rules(Rule("login", "1/m", prefix="/", penalty="1h")) as rules:
         handler = behind_middleware(plain(False))

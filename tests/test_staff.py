@@ -123,6 +123,19 @@ class TestRules:
         rule = staff.define("api", "5/m", algorithm="token_bucket", burst=9, by=by)
         assert rule.windows.values_list("algorithm", "burst").get() == ("token_bucket", 9)
 
+    @pytest.mark.parametrize("rate", [None, "5/m"])
+    def test_a_soft_rule_that_slides_is_refused_as_in_the_form(self, by: Any, rate: str | None) -> None:
+        staff.define("login", "5/m", by=by)
+        with pytest.raises(ValidationError) as refused:
+            staff.edit("login", soft=True, rate=rate, by=by)
+        assert refused.value.message_dict == {
+            "soft": ["a soft limit is counted by fixed_window, not by sliding_window: choose fixed_window, or clear soft limit."]
+        }
+        with pytest.raises(ValidationError):
+            staff.define("other", "5/m", soft=True, by=by)
+        assert not RateRule.objects.get().soft
+        assert staff.define("quota", "5/30d", algorithm="fixed_window", aligned_to="month", soft=True, by=by).soft
+
     def test_an_edit_changes_what_it_names_and_nothing_else(self, by: Any) -> None:
         staff.define("login", "5/m; 20/h", path="/login/", penalty="15m", by=by)
         staff.edit("login", description="why", by=by)

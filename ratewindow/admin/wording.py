@@ -77,7 +77,7 @@ def _details(rule: RateRule) -> list[str]:
         gettext("each request costs %s") % number(rule.cost) if rule.cost != 1 else "",
         gettext("over the limit, requests pass and still count") if rule.soft else "",
         gettext("refused requests also count") if rule.count_refused else "",
-        _penalty(rule.penalty) if rule.penalty else "",
+        _penalty(rule.penalty) if rule.penalty and not rule.soft else "",
         str(_UNAVAILABLE.get(rule.on_error, "")),
         gettext("refused with status %d") % rule.response_status if rule.response_status != 429 else "",
         gettext("refused clients read “%s”") % rule.message.rstrip(".。") if rule.message else "",

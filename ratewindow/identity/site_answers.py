@@ -42,8 +42,6 @@ class SiteFunction:
         cache: str | timedelta | None = None,
         is_quick: bool = False,
     ) -> None:
-        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MOST_NAME:
-            raise ValueError(f"{name!r} is no name for {what}: write a text of at most {MOST_NAME} characters")
         if not callable(function) or arguments_of(function) != 1:
             raise ValueError(f"{what} {name!r}: register a function of one argument, the request or the identity")
         self.what, self.name, self.place = what, name, place_of(function)
@@ -128,6 +126,13 @@ class SiteFunctions(dict[str, SiteFunction]):
     def __init__(self, what: str, holds: str) -> None:
         super().__init__()
         self._what, self._holds = what, holds
+
+    def check_name(self, name: str) -> None:
+        """Raise ValueError for what is no name, such as the function itself where the parentheses are missing."""
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MOST_NAME:
+            raise ValueError(
+                f'{name!r} is no name: write for example @ratewindow.{self._what}("by plan"), of {MOST_NAME} characters'
+            )
 
     def register(self, name: str, function: Callable[[Any], Any], cache: str | timedelta | None = None) -> SiteFunction:
         """Raises ValueError for what is wrong, and for a name that belongs to another function."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from django.utils.asyncio import async_unsafe
+
 from ratewindow import conf
 from ratewindow.identity import canonical, custom_keys, parse_identity, split, typed_values
 from ratewindow.limiter.types import RuleDecision, WindowAnswer
@@ -32,6 +34,7 @@ class Usage:
     soft: bool = False  # over it requests pass all the same
 
 
+@async_unsafe("usage() asks Redis and perhaps the database: in async code write await ausage(...)")
 def usage(who: Who) -> list[Usage]:
     """What holds now for the client of this request, or of this identity, in the order of the rules' names. It charges nothing.
 
@@ -99,7 +102,7 @@ def _of(part: RuleDecision) -> Iterator[Usage]:
 
 
 def _of_window(part: RuleDecision, answer: WindowAnswer) -> Usage:
-    is_locked = part.reason == "penalty"
+    is_locked, is_soft = part.reason == "penalty", part.mode == "soft"
     wait_s = part.retry_after if is_locked else answer.wait_ms / 1000 if answer.wait_ms > 0 else None
     return Usage(
         part.rule,
@@ -108,6 +111,6 @@ def _of_window(part: RuleDecision, answer: WindowAnswer) -> Usage:
         answer.used,
         0 if is_locked else max(0, answer.remaining),
         max(answer.reset_ms / 1000, wait_s or 0),
-        wait_s,
-        part.mode == "soft",
+        None if is_soft else wait_s,
+        is_soft,
     )

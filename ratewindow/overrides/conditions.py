@@ -35,6 +35,8 @@ def condition(name: str) -> Callable[[Function], Function]:
     Django starts. Raises ValueError for a name that belongs to another function.
     """
 
+    registered.check_name(name)
+
     def register(function: Function) -> Function:
         if registered.register(name, function).argument == "identity":
             raise ValueError(f"condition {name!r} is asked about requests alone: name its function's argument request")

@@ -157,12 +157,14 @@ def _decide_here(question: Question) -> Decision:
 
 
 def _claim(request: HttpRequest, decision: Decision) -> Claim:
-    """The claim to be the first refusal of the client by this rule: in a period of the window that refuses, or as long as a
-    penalty lasts at most, and for a block a day, if that is longer."""
+    """The claim to be the first refusal of the client by this rule: in a fixed window that refuses, or since two periods of
+    another one had none; or as long as a penalty lasts at most, and for a block a day, if that is longer."""
     part = decision.deciding
     rule, check = (None, None) if part is None else (part.made_by, part.check)
     own = (rule is not None and rule.windows) or (A_DAY,)
     window = next((each for each in own if each.text == decision.window), own[0])
+    if window.algorithm != "fixed_window":  # one period passes between the refusals of a client that is refused once in each
+        window = Window(1, 2 * window.period_ms, "sliding_log")
     is_block = decision.reason == "block"
     client = ip(request) if check is None else check.identity
     lasts_ms = DAY_MS * is_block if check is None else as_growing(check.penalty_ms).steps_ms[-1]

@@ -1,6 +1,7 @@
 """What is told once over all processes: whoever is the first to ask the store for it tells it.
 
-To ask is to hit a window with a limit of one, under a key of the rule's, which cleaning knows and which expires. If Redis gives
+To ask is to hit a window with a limit of one, under a key of the rule's, which cleaning knows and which expires. In a window that
+slides whoever goes on asking is never the first again: refused claims count. If Redis gives
 no answer, nobody is the first; if only its answer was lost, nobody tells it.
 """
 
@@ -28,7 +29,7 @@ def claim(rule: str, of: Window, window: Window, about: str) -> Claim:
     window of the rule."""
     once = replace(window, limit=1, burst=window.burst and 1)
     name, client = state_keys.state_name(rule, of, False), state_keys.client_tag.__wrapped__(f"{window.tag} {about}")
-    return Claim(Question([Check(rule, (once,), (state_keys.state(name, client),))], [], ()))
+    return Claim(Question([Check(rule, (once,), (state_keys.state(name, client),), counts_refused=True)], [], ()))
 
 
 def first(claim: Claim, decide: Callable[[Question], Decision]) -> bool:
@@ -42,8 +43,9 @@ async def afirst(claim: Claim, adecide: Callable[[Question], Awaitable[Decision]
 
 
 def _learned(claim: Claim, decision: Decision) -> bool:
-    """Whether the claim is the first. A store in memory is asked each time: its clock may be moved."""
+    """Whether the claim is the first. A store in memory is asked each time: its clock may be moved; another one twice in a
+    period, since where that slides, each claim begins it anew."""
     is_answered = decision.reason != "store"
     if is_answered and not process_clients.in_memory():
-        claim.until_s = time.monotonic() + (decision.reset_after or 0)
+        claim.until_s = time.monotonic() + (decision.reset_after or 0) / 2
     return is_answered and decision.allowed

@@ -34,6 +34,8 @@ def limits(name: str, *, cache: str | timedelta | None = None) -> Callable[[Func
     another function, or what cannot be cached.
     """
 
+    registered.check_name(name)
+
     def register(function: Function) -> Function:
         registered.register(name, function, cache)
         return function

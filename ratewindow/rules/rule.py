@@ -92,6 +92,7 @@ class Rule:
     count_refused: bool = False
     penalty_ms: Penalty = 0
     limits_from: str = ""  # the name of a function of the site's, which gives each client its limits instead of `windows`
+    is_given: bool = False  # whether that function has given `windows`
     enforce_percent: int = 100  # the percentage of clients, always the same ones; for the others it is in shadow
     on_error: str = ""  # allow, refuse, local; empty: the setting ON_ERROR
     response_status: int = 429
@@ -171,6 +172,7 @@ class Rule:
         rule = self.with_recipe(self.recipe)
         object.__setattr__(rule, "windows", windows)
         object.__setattr__(rule, "limits_from", limits_from)
+        object.__setattr__(rule, "is_given", limits_from != "")
         for cached in ("state_names", "asked"):
             vars(rule).pop(cached, None)
         return rule

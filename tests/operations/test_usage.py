@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import time_machine
 from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import SynchronousOnlyOperation
 from django.http import HttpRequest, HttpResponse
 from django.template import RequestContext, Template
 from django.test import RequestFactory, override_settings
@@ -125,6 +126,15 @@ def test_a_soft_limit_says_how_much_is_used_beyond_it() -> None:
         assert ratewindow.hit("quota", "user:1")
     (quota,) = ratewindow.usage("user:1")
     assert (quota.window, quota.limit, quota.used, quota.remaining, quota.soft) == ("2/month", 2, 5, 0, True)
+    assert quota.retry_after is None
+
+
+def test_code_that_could_await_it_must() -> None:
+    async def page() -> Any:
+        return ratewindow.usage("user:1")
+
+    with pytest.raises(SynchronousOnlyOperation, match=r"in async code write await ausage\(\.\.\.\)"):
+        asyncio.run(page())
 
 
 def test_rates_in_code_are_listed_until_a_rule_takes_over() -> None:

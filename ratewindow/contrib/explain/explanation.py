@@ -265,7 +265,7 @@ def _effect(stage: Stage, rule: Rule, decision: RuleDecision | None) -> str:
         return "not counted"
     if not decision.allowed:
         return "refuses"
-    return "would refuse" if decision.outcome == "would_refuse" else "passes"
+    return "would refuse" if decision.outcome == "would_refuse" and not rule.soft else "passes"
 
 
 def _not_matching(book: current.Rulebook, matching: set[str], request: HttpRequest, doors: Sequence[Door]) -> Iterator[Line]:

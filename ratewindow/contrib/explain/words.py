@@ -12,7 +12,6 @@ from ratewindow.conf.in_words import duration, listed
 from ratewindow.contrib.explain.explanation import Explanation, Line
 from ratewindow.operations.clients import free, used
 from ratewindow.overrides.lookup import ALLOW, BLOCK, RATE
-from ratewindow.rules.rule import Rule
 
 EFFECTS = {
     "refuses": _("refuses"),
@@ -114,20 +113,15 @@ def _clauses(line: Line) -> Iterator[str]:
         yield gettext("enforced for %(percent)d %% of clients, and this is none of them") % {"percent": rule.enforce_percent}
     if rule.count_when is not None:
         yield gettext("only some answers count")
-    if rule.limits_from and line.decision is not None and line.decision.made_by is not None:
-        yield from _limits_from(rule.limits_from, line.decision.made_by, rule)
+    made_by = line.decision.made_by if line.decision is not None else None
+    if made_by is not None and made_by.limits_from:  # else another rate holds
+        given = gettext("with the limits that “%s” gives")
+        none = gettext("“%s” gives this client no limits, or fails, so the rule's own hold")
+        yield (given if made_by.is_given else none) % made_by.limits_from
     if line.asks_view:
         yield gettext("the view decides what a refusal means")
     if line.decision is not None and line.decision.cause:
         yield gettext("Redis does not answer")
-
-
-def _limits_from(function: str, made_by: Rule, rule: Rule) -> Iterator[str]:
-    """Whose limits these are, unless another rate has replaced them."""
-    if made_by is rule or made_by.windows == rule.windows:
-        yield gettext("“%s” gives this client none, so the rule's own limits hold") % function
-    elif made_by.limits_from:
-        yield gettext("with the limits that “%s” gives") % function
 
 
 def uses(line: Line) -> str:

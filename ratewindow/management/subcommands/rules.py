@@ -29,6 +29,8 @@ def _row(rule: RateRule) -> tuple[str, ...]:
         limits += (
             f" when {rule.count_when}{', charged first' if rule.hold else ''}{', forgiven by success' if rule.forgive else ''}"
         )
+    limits += f", or by {rule.limits_from!r}" if rule.limits_from else ""
+    limits += " (soft)" if rule.soft else ""
     place = f"{rule.applies_to} {rule.pattern}".strip()
     return rule.name, _mode_of(rule), place, rule.methods or "all", rule.key, limits or "none: limits nothing"
 

@@ -57,7 +57,9 @@ def test_whose_limits_hold_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     said = run("explain", "GET", "/", "--ip", "203.0.113.9")
     assert "with the limits that “by plan” gives" in said and "0 of 7 in 1h" in said
     said = run("explain", "GET", "/", "--ip", "203.0.113.8")
-    assert "“by plan” gives this client none, so the rule's own limits hold" in said and "0 of 2 in 1h" in said
+    assert "“by plan” gives this client no limits, or fails, so the rule's own hold" in said and "0 of 2 in 1h" in said
+    plans["ip:203.0.113.9"] = "2/h"  # the same as the rule's own
+    assert "with the limits that “by plan” gives" in run("explain", "GET", "/", "--ip", "203.0.113.9")
     Override.objects.rate("ip:203.0.113.9", "9/h", rule="api")
     said = run("explain", "GET", "/", "--ip", "203.0.113.9")
     assert "by plan" not in said.split("RULE")[1] and "0 of 9 in 1h" in said
