@@ -50,7 +50,20 @@ PROMISES: dict[str, tuple[str, ...]] = {
         f"{_DOORS}::test_shadow_rules_refuse_nobody_and_send_no_headers",
         "report/test_sentence.py::test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much",
     ),
-    "Blocks and exemptions refuse or exempt an address, network, user, group or any other identity": (
+    "a rule can ask a function of yours for those of a customer's plan": (
+        "rules/test_limits_from.py::test_each_client_has_the_limits_that_the_function_returns",
+        "sites/test_by_plan.py::test_each_customer_gets_exactly_its_rate_in_a_thousand_histories",
+    ),
+    "A quota by the calendar month tells your code at 75, 90 and 100 %": (
+        "request/test_quotas.py::test_each_threshold_is_told_when_it_is_reached",
+        "limiter/test_alignment.py::test_a_month_begins_at_the_first_moment_of_its_day",
+    ),
+    "ratewindow.usage(request) shows a customer what is left": (
+        "operations/test_usage.py::test_usage_is_what_the_next_answers_headers_say",
+        "operations/test_usage.py::test_a_user_of_both_has_each_ones_counts",
+    ),
+    "Blocks and exemptions refuse or exempt an address, network, user, group, whoever has a permission, or any other identity": (
+        "overrides/test_conditions.py::test_one_row_is_for_all_whom_it_describes",
         "overrides/test_lookup.py::test_a_request_finds_networks_users_groups_and_other_identities",
         "overrides/test_doors.py::test_it_refuses_whatever_is_asked_for_even_where_no_rule_is_met",
         "overrides/test_doors.py::test_who_is_let_pass_meets_no_rule_and_sees_no_headers",
