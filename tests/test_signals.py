@@ -229,6 +229,12 @@ def test_whoever_goes_on_trying_is_told_of_once_and_anew_after_a_period_without_
         assert [first for _, _, first in firsts].count(True) == 2
 
 
+def test_the_longest_period_of_all_is_told_of_too(firsts: list[Any]) -> None:
+    with override_rules(Rule("login", "0/52124995d")):
+        assert not ratewindow.hit("login", RequestFactory().get("/"))
+    assert [first for _, _, first in firsts] == [True]
+
+
 def test_a_penalty_is_told_of_once_until_it_ends(firsts: list[Any]) -> None:
     with override_rules(Rule("login", "1/m", prefix="/", penalty="1h")) as rules:
         handler = behind_middleware(plain(False))

@@ -28,7 +28,7 @@ from ratewindow.conf import site_functions
 from ratewindow.conf.in_words import wait
 from ratewindow.exceptions import RateLimited
 from ratewindow.identity import ip, privacy
-from ratewindow.limiter.algorithms import DAY_MS
+from ratewindow.limiter.algorithms import DAY_MS, MOST_UNIT_MS
 from ratewindow.limiter.penalties import as_growing
 from ratewindow.limiter.types import Decision, Window
 from ratewindow.models import RateRule
@@ -164,7 +164,7 @@ def _claim(request: HttpRequest, decision: Decision) -> Claim:
     own = (rule is not None and rule.windows) or (A_DAY,)
     window = next((each for each in own if each.text == decision.window), own[0])
     if window.algorithm != "fixed_window":  # one period passes between the refusals of a client that is refused once in each
-        window = Window(1, 2 * window.period_ms, "sliding_log")
+        window = Window(1, min(2 * window.period_ms, MOST_UNIT_MS), "sliding_log")
     is_block = decision.reason == "block"
     client = ip(request) if check is None else check.identity
     lasts_ms = DAY_MS * is_block if check is None else as_growing(check.penalty_ms).steps_ms[-1]

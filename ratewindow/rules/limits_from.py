@@ -94,9 +94,13 @@ def _several(returned: Any, own: tuple[Window, ...]) -> tuple[Window, ...]:
 def like(windows: tuple[Window, ...], own: tuple[Window, ...]) -> tuple[Window, ...]:
     """These limits, each counted as the one of `own` for the same period is, if there is one."""
     by_period = {window.period_ms: window for window in own}
-    return tuple(_as(by_period[each.period_ms], each.limit) if each.period_ms in by_period else each for each in windows)
+    return tuple(_as(by_period[each.period_ms], each) if each.period_ms in by_period else each for each in windows)
 
 
-def _as(window: Window, limit: int) -> Window:
-    """Another limit, with the algorithm's usual burst unless this one has its own."""
-    return replace(window, limit=limit, burst=said(window)["burst"])
+def _as(window: Window, other: Window) -> Window:
+    """The other limit, with this one's algorithm and its usual burst, unless this one has its own; or as it is, where the
+    algorithm cannot count so many."""
+    try:
+        return replace(window, limit=other.limit, burst=said(window)["burst"])
+    except ValueError:
+        return other

@@ -279,6 +279,14 @@ def test_an_override_outranks_the_function_and_counts_on() -> None:
     assert ratewindow.hit("api", "user:1")
 
 
+def test_what_the_rules_algorithm_cannot_count_is_counted_by_the_usual_one() -> None:
+    ratewindow.limits("by plan")(lambda identity: "200000/m")
+    rule(rate="1/m", algorithm="sliding_log")  # which keeps 100,000 at most
+    assert ratewindow.peek("api", "user:1").limit == 200_000
+    Override.objects.rate("user:1", "300000/m", rule="api")
+    assert ratewindow.peek("api", "user:1").limit == 300_000
+
+
 def test_a_reset_deletes_the_counts_by_every_limit(asked: list[Any]) -> None:
     plans: dict[str, Any] = {"user:1": Window(2, 60_000, "sliding_log")}
     limits_from.registered.clear()
