@@ -18,6 +18,7 @@ from ratewindow.identity.custom_keys import arguments_of, place_of
 from ratewindow.identity.request_attributes import load_user
 from ratewindow.identity.typed_values import split
 from ratewindow.limiter.durations import parse_duration
+from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.problem import Problem
 
 Who = HttpRequest | str | tuple[str, ...]
@@ -112,8 +113,8 @@ class SiteFunction:
         return answers, key
 
     def _cache(self, key: Any, answer: Any, began_s: float) -> Any:
-        """From when the function began, since it may have looked then."""
-        if self._cached_s:
+        """From when the function began, since it may have looked then; not of an identity that was sent to fill the memory."""
+        if self._cached_s and len(str(key)) <= MOST_REMEMBERED:
             if len(self._cached) >= MOST_CACHED:
                 self._cached.clear()
             self._cached[key] = began_s + self._cached_s, answer

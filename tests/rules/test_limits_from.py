@@ -183,6 +183,16 @@ def test_what_is_cached_is_asked_again_once_its_time_is_over(monkeypatch: pytest
         assert asked == ["user:1", "user:1"]
 
 
+def test_an_identity_that_was_sent_to_fill_the_memory_is_not_cached() -> None:
+    asked: list[Any] = []
+    ratewindow.limits("by plan", cache="1h")(lambda identity: asked.append(identity))
+    rule(key="header:x-api-key")
+    for _ in range(2):
+        ratewindow.hit("api", f"header:x-api-key:{'k' * 5000}")
+        ratewindow.hit("api", "header:x-api-key:k")
+    assert len(asked) == 3
+
+
 def test_only_what_depends_on_the_identity_alone_can_be_cached() -> None:
     with pytest.raises(ValueError, match="name the function's argument identity"):
         ratewindow.limits("by plan", cache="1m")(lambda request: "5/m")
