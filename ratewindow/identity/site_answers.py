@@ -46,7 +46,7 @@ class SiteFunction:
         if not callable(function) or arguments_of(function) != 1:
             raise ValueError(f"{what} {name!r}: register a function of one argument, the request or the identity")
         self.what, self.name, self.place = what, name, place_of(function)
-        self._function, self._holds, self._is_quick = function, holds, is_quick
+        self._function, self._holds, self._is_quick, self._is_async = function, holds, is_quick, site_functions.is_async(function)
         self.argument = next(iter(inspect.signature(function).parameters))
         self._cached_s = 0.0 if cache is None else parse_duration(cache) / 1000
         self._cached: dict[Any, tuple[float, Any]] = {}  # by identity: until when, and what
@@ -60,7 +60,7 @@ class SiteFunction:
         about = self._about(who, identity)
         answers, key = self._known(who, about)
         if about is not None and key not in answers:
-            function = async_to_sync(self._function) if site_functions.is_async(self._function) else self._function
+            function = async_to_sync(self._function) if self._is_async else self._function
             began_s = time.monotonic()
             try:
                 answers[key] = self._cache(key, function(about), began_s)
@@ -87,8 +87,7 @@ class SiteFunction:
     async def _awaited(self, about: Any) -> Any:
         if self._is_quick:
             return self._function(about)
-        is_async = site_functions.is_async(self._function)
-        return await (self._function if is_async else sync_to_async(self._function))(about)
+        return await (self._function if self._is_async else sync_to_async(self._function))(about)
 
     def fail(self, error: Exception, rules: Iterable[str] = ()) -> None:
         """Log that it has failed, or that its answer is wrong, and count that for these rules."""
@@ -107,8 +106,8 @@ class SiteFunction:
         is_identity = isinstance(who, str | tuple)
         answers: dict[Any, Any] = {} if is_identity else vars(who).setdefault(_ANSWERS, {}).setdefault(self, {})
         key = "" if about is who and not is_identity else about
-        until_s, answer = self._cached.get(key, (0.0, None))
-        if time.monotonic() < until_s:
+        until_s, answer = self._cached.get(key, (0.0, None)) if self._cached else (0.0, None)
+        if until_s > time.monotonic():
             answers.setdefault(key, answer)
         return answers, key
 

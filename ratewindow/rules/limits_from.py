@@ -6,7 +6,6 @@ A rule's own limits hold where its function returns None or fails, or where no c
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from ratewindow.conf import site_functions
@@ -21,6 +20,8 @@ Function = TypeVar("Function", bound=Callable[[Any], Any])
 
 _HOLDS = "the rule's own limits hold"
 registered = SiteFunctions("limits", _HOLDS)
+
+MOST_KNOWN = 1000  # plans of one rule that are made once
 
 
 def limits(name: str, *, cache: str | timedelta | None = None) -> Callable[[Function], Function]:
@@ -66,16 +67,21 @@ def _function(rule: Rule) -> SiteFunction | None:
 def _with(returned: Any, rule: Rule, function: SiteFunction) -> Rule:
     if returned is None:
         return rule
+    known, returned = rule.by_returned, tuple(returned) if isinstance(returned, list) else returned
     try:
-        windows = _windows(tuple(returned) if isinstance(returned, list) else returned, rule.windows)
+        if (made := known.get(returned)) is not None:
+            return made
+        windows = _windows(returned, rule.windows)
         check_soft(rule.soft, windows)
     except (TypeError, ValueError) as error:
         function.fail(error, [rule.name])
         return rule
-    return rule.with_windows(windows, rule.limits_from)
+    made = rule.with_windows(windows, rule.limits_from)
+    if len(known) < MOST_KNOWN:
+        known[returned] = made
+    return made
 
 
-@lru_cache(maxsize=4096)
 def _windows(returned: Any, own: tuple[Window, ...]) -> tuple[Window, ...]:
     """What a function has returned, as limits. Raises ValueError."""
     is_one = not isinstance(returned, tuple) or all(isinstance(each, int) for each in returned)

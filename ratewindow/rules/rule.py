@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 from urllib.parse import unquote
 
 from ratewindow.identity import Recipe, recipe
@@ -125,6 +126,11 @@ class Rule:
         """The part of the key of a penalty's lock between the prefix and the identity; empty without a penalty."""
         return state_keys.lock_name(self.name, self.is_beside) if self.penalty_ms else ""
 
+    @cached_property
+    def by_returned(self) -> "dict[Any, Rule]":
+        """This rule with other windows, by what `limits_from` has returned: a plan has many clients."""
+        return {}
+
     @property
     def only_looks(self) -> bool:
         """Whether it only peeks before the view, and charges after the response."""
@@ -184,7 +190,7 @@ class Rule:
     def with_recipe(self, recipe: Recipe) -> "Rule":
         """This rule with a recipe that its key does not name."""
         rule = copy(self)  # keeps the cached names of its state
-        for cached in ("unconditional", "beside"):  # these have this rule's recipe
+        for cached in ("unconditional", "beside", "by_returned"):  # these have this rule's recipe
             vars(rule).pop(cached, None)
         vars(rule)["recipe"] = recipe
         return rule
