@@ -75,8 +75,9 @@ def _save_rule(row: RateRule, given: dict[str, Any], rate: str | None, by: Any) 
         check_types(given, RateRule())  # a form would read most texts as True
     with _about("rate"):
         windows = take_limits(name, rate, given) if rate is not None else ()
-    with _about("soft"):
-        check_soft(given.get("soft", row.soft), windows or [each.freeze() for each in row.windows.all() if row.pk])
+    if given.get("soft", row.soft):
+        with _about("soft"):
+            check_soft(True, windows or [each.freeze() for each in row.windows.all()])
     rule: RateRule = _saved(forms.PlainRuleForm, row, given, by)
     if windows:
         write_limits(rule, windows)

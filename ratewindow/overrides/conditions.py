@@ -34,7 +34,6 @@ def condition(name: str) -> Callable[[Function], Function]:
     It is called once for a request, and may be async. Put it in a module ``ratekeys`` of an installed app, which is imported when
     Django starts. Raises ValueError for a name that belongs to another function.
     """
-
     registered.check_name(name)
 
     def register(function: Function) -> Function:
@@ -63,9 +62,7 @@ def function_of(text: str) -> SiteFunction:
 @lru_cache(maxsize=256)
 def _of_user(text: str, permission: str) -> SiteFunction:
     test = partial(_may, permission=permission) if permission else partial(_is, what=text)
-    return SiteFunction(
-        CONDITION, text[:64], lambda request: test(getattr(request, "user", None)), _HOLDS, is_quick=not permission
-    )
+    return SiteFunction(CONDITION, text, lambda request: test(getattr(request, "user", None)), _HOLDS, is_quick=not permission)
 
 
 def _is(user: Any, what: str) -> bool:

@@ -34,7 +34,6 @@ def limits(name: str, *, cache: str | timedelta | None = None) -> Callable[[Func
     module ``ratekeys`` of an installed app, which is imported when Django starts. Raises ValueError for a name that belongs to
     another function, or what cannot be cached.
     """
-
     registered.check_name(name)
 
     def register(function: Function) -> Function:

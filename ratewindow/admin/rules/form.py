@@ -116,8 +116,8 @@ class RuleForm(EditForm, PlainRuleForm):
             ),
             "penalty": _(
                 "How long a client that has exceeded the limit is refused, such as 15m, 1h or 1d, even if it would be "
-                "within the limit again. Longer each time as a list, 1m; 5m; 1h within 1d: each that begins within a day of "
-                "the one before lasts the next duration. Leave empty for no penalty."
+                "within the limit again. Longer each time as a list, 1m; 5m; 1h within 1d: each lock-out that begins within a "
+                "day of the start of the one before lasts the next duration. Leave empty for no penalty."
             ),
             "count_when": _("The limit is checked before the view, and what depends on the answer is counted after it."),
         }
