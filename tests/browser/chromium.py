@@ -67,6 +67,15 @@ def until_answered(page: Any) -> None:
     page.wait_for_function("() => window.unanswered === 0")
 
 
+def click_to_leave(page: Any, what: Any) -> None:
+    """Click what leads to another page, and wait until that one has loaded.
+
+    A script of Django's moves the focus to the first field of a new form when it arrives: what is typed meanwhile lands there.
+    """
+    with page.expect_navigation():
+        what.click()
+
+
 def opened(browser: Any, live_server: Any, admin_client: Any, **options: Any) -> Any:
     context = browser.new_context(base_url=live_server.url, **options)
     context.add_init_script(COUNT_QUESTIONS)

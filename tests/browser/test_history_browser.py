@@ -8,7 +8,7 @@ from django.urls import reverse
 from ratewindow.contrib.history.models import Edit
 from ratewindow.models import Override, RateRule, origin
 from ratewindow.operations.clients import release
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, click_to_leave, sync_api
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
 
@@ -48,14 +48,14 @@ def test_an_edit_is_undone_from_the_history_of_its_rule(open_page: Any) -> None:
     rule = make()
     page = open_page(reverse("admin:ratewindow_raterule_look", args=[rule.pk]))
     page.locator(".object-tools a", has_text="History").click()
-    page.get_by_role("link", name="Restore…").first.click()
+    click_to_leave(page, page.get_by_role("link", name="Restore…").first)
     sync_api.expect(page.locator("#content-main")).to_contain_text("Limit in 1m")
     page.get_by_label("Reason").fill("the campaign is over")
     page.get_by_role("button", name="Restore").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("Restored: Rule login.")
     rule.refresh_from_db()
     assert rule.mode == "enforce" and [window.limit for window in rule.windows.all()] == [5, 20]
-    page.get_by_role("link", name="Undo…").click()
+    click_to_leave(page, page.get_by_role("link", name="Undo…"))
     page.get_by_label("Reason").fill("it is not")
     page.get_by_role("button", name="Restore").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("Restored: Rule login.")

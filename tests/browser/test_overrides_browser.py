@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from ratewindow.models import Override
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, sync_api
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, click_to_leave, sync_api
 from tests.support.commands import from_me
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.django_db(transaction=True)]
@@ -95,7 +95,7 @@ def test_an_address_is_blocked_for_an_hour_from_the_list_of_a_phone_refused_and_
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
     page.locator("#result_list").get_by_role("link", name="ip:203.0.113.9").click()
-    page.get_by_role("link", name="Release…").click()
+    click_to_leave(page, page.get_by_role("link", name="Release…"))
     page.get_by_label("Reason").fill("a mistake")
     page.get_by_role("button", name="Release").click()
     sync_api.expect(page.locator(".messagelist")).to_contain_text("1 block ended.")

@@ -10,7 +10,7 @@ from django.utils import timezone
 from ratewindow.counting.collecting import store_sums
 from ratewindow.counting.sums import Sums
 from ratewindow.models import RateRule
-from tests.browser.chromium import CONTRAST, IN_A_BROWSER, opened, sync_api, until_answered
+from tests.browser.chromium import CONTRAST, IN_A_BROWSER, click_to_leave, opened, sync_api, until_answered
 from tests.support.rule_pages import ADD, LIST, look as look_at
 
 GROUND = "(element) => getComputedStyle(element).backgroundColor"
@@ -68,7 +68,7 @@ def test_from_the_list_to_a_rule_to_its_form_and_back(open_page: Any) -> None:
     page.get_by_role("link", name="Edit", exact=True).click()
     until_answered(page)
     page.locator(".breadcrumbs").get_by_role("link", name="search").click()
-    page.get_by_role("link", name="Edit", exact=True).click()
+    click_to_leave(page, page.get_by_role("link", name="Edit", exact=True))
     page.fill("[name=windows-0-limit]", "7")
     until_answered(page)
     page.get_by_role("button", name="Save", exact=True).click()

@@ -16,7 +16,7 @@ from ratewindow.identity import address
 from ratewindow.models import Override, RateRule
 from ratewindow.rulebook import edits
 from testproject import scenes
-from tests.browser.chromium import IN_A_BROWSER
+from tests.browser.chromium import IN_A_BROWSER, click_to_leave
 
 pytestmark = [pytest.mark.django_db(transaction=True), *IN_A_BROWSER]
 
@@ -88,8 +88,7 @@ def test_a_rule_that_refuses_everybody_goes_back_to_shadow(report: Any, play: Sc
     assert said.startswith("oops refuses nearly everybody: ") and ", when root changed it." in said
     assert buttons(report) == ["To shadow", "Undo that edit…", "Raise…", "Open rule"]
     assert not report.locator(".rw-harms").count()
-    with report.expect_navigation():
-        report.locator(".rw-acts button").click()
+    click_to_leave(report, report.locator(".rw-acts button"))
     report.goto(REPORT)
     assert until_said(report, "Over now.").startswith("oops refused nearly everybody until ")
     assert buttons(report) == ["Open rule"]
@@ -98,10 +97,9 @@ def test_a_rule_that_refuses_everybody_goes_back_to_shadow(report: Any, play: Sc
 def test_that_edit_can_be_undone(report: Any, play: Scene) -> None:
     play("everybody")
     until_said(report, "oops refuses nearly everybody")
-    report.locator(".rw-acts").get_by_text("Undo that edit…").click()
+    click_to_leave(report, report.locator(".rw-acts").get_by_text("Undo that edit…"))
     report.locator("[name=reason]").fill("it refuses everybody")
-    with report.expect_navigation():
-        report.locator("[type=submit]:visible").last.click()
+    click_to_leave(report, report.locator("[type=submit]:visible").last)
     assert not RateRule.objects.filter(name="oops").exists()
     report.goto(REPORT)
     until_said(report, "Over now.")
@@ -115,8 +113,7 @@ def test_a_proxy_that_is_not_trusted_is_named_and_never_blocked(report: Any, pla
     assert buttons(report) == ["To shadow", "Raise…", "Open rule"]
     assert not report.locator(".rw-harms").count()
     assert not report.locator("tr", has_text="ip:127.0.0.2").locator("a").count()
-    with report.expect_navigation():
-        report.locator(".rw-acts button").click()
+    click_to_leave(report, report.locator(".rw-acts button"))
     report.goto(REPORT)
     assert "api.minute refused" in until_said(report, "Over now.")
     report.goto("/admin/ratewindow/raterule/")
@@ -136,11 +133,10 @@ def test_a_customer_over_his_limit_is_shown_with_what_is_known_and_can_have_more
         "Block…",
         "Tighten api.minute for everybody…",
     ]
-    report.locator(".rw-acts").get_by_text("Raise for this client…").click()
+    click_to_leave(report, report.locator(".rw-acts").get_by_text("Raise for this client…"))
     assert report.locator("[name=reason]").input_value() == ""
     report.locator("[name=reason]").fill("pays for more")
-    with report.expect_navigation():
-        report.locator("[name=_save]").click()
+    click_to_leave(report, report.locator("[name=_save]"))
     (override,) = Override.objects.all()
     assert (override.action, override.rate, override.rule) == ("rate", "40/1m", "api.minute")
     assert override.identity.startswith("user:")
@@ -151,10 +147,9 @@ def test_who_guesses_passwords_is_named_and_blocked(report: Any, play: Scene) ->
     said = until_said(report, "came from ip:203.0.113.66")
     assert said.startswith("login.") and "has refused" in said
     assert "succeeded" not in report.locator(".rw-about").inner_text()
-    report.locator(".rw-acts").get_by_text("Block…").click()
+    click_to_leave(report, report.locator(".rw-acts").get_by_text("Block…"))
     report.locator("[name=reason]").fill("guesses passwords")
-    with report.expect_navigation():
-        report.locator("[name=_save]").click()
+    click_to_leave(report, report.locator("[name=_save]"))
     assert Override.objects.get().identity == "ip:203.0.113.66"
     report.goto(REPORT)
     report.locator(".rw-acts").get_by_text("Blocked until").wait_for(timeout=SOON_MS)
