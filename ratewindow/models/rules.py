@@ -21,10 +21,7 @@ from ratewindow.limiter.durations import parse_duration
 from ratewindow.limiter.types import Window
 from ratewindow.models.defining import RateRuleManager as RateRuleManager, problems, tidy
 from ratewindow.models.fields import MomentField, PenaltyField, PeriodField, to_text
-from ratewindow.rules.rule import (
-    NAME_PATTERN,
-    NAME_WORDS,
-)
+from ratewindow.rules.rule import NAME_PATTERN, NAME_WORDS
 
 
 class Mode(models.TextChoices):
@@ -60,7 +57,7 @@ class OnError(models.TextChoices):
     LOCAL = "local", _("Count in each process, with its share of the limit")
 
 
-_TEXTS = ("description", "pattern", "methods", "on_error", "limits_from", "message")  # columns that are NOT NULL
+_TEXTS = ("description", "pattern", "methods", "on_error", "limits_from", "message")  # columns of text, which are NOT NULL
 
 
 class RateRule(models.Model):
@@ -214,14 +211,7 @@ class RateRule(models.Model):
         super().save(*args, update_fields=update_fields, **options)
 
     def clean(self) -> None:
-        for field in (
-            "description",
-            "pattern",
-            "methods",
-            "on_error",
-            "limits_from",
-            "message",
-        ):  # text columns, which are NOT NULL
+        for field in _TEXTS:
             setattr(self, field, getattr(self, field) or "")
         errors: dict[str, Any] = {field: f"{translated(problem)}." for field, problem in problems(self).items()}
         if self.pk and not type(self).objects.filter(pk=self.pk, name=self.name).exists():

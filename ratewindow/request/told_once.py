@@ -1,8 +1,8 @@
 """What is told once over all processes: whoever is the first to ask the store for it tells it.
 
-To ask is to hit a window with a limit of one, under a key of the rule's, which cleaning knows and which expires. In a window that
-slides whoever goes on asking is never the first again: refused claims count. If Redis gives
-no answer, nobody is the first; if only its answer was lost, nobody tells it.
+To ask is to hit a window with a limit of one, under a key of the rule's, which cleaning knows and which expires. Refused claims
+count, so in a window that slides whoever goes on asking is never the first again. If Redis gives no answer, nobody is the first;
+if only its answer was lost, nobody tells it.
 """
 
 import time

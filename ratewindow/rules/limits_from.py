@@ -66,8 +66,9 @@ def _function(rule: Rule) -> SiteFunction | None:
 def _with(returned: Any, rule: Rule, function: SiteFunction) -> Rule:
     if returned is None:
         return rule
-    known, returned = rule.by_returned, tuple(returned) if isinstance(returned, list) else returned
+    known = rule.by_returned
     try:
+        returned = tuple(returned) if isinstance(returned, list) else returned
         if (made := known.get(returned)) is not None:
             return made
         windows = _windows(returned, rule.windows)

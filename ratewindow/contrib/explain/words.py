@@ -78,7 +78,8 @@ def before_rules(found: Explanation) -> Iterator[tuple[str, str]]:
             gettext("Blocks and exemptions"),
             gettext("not shown to you: to see them takes the permissions view_override and view_identity"),
         )
-    for action, name in _ACTIONS if found.with_overrides else ():
+        return
+    for action, name in _ACTIONS:
         of_action = [_override(row) for ruling, row in found.overrides if row is not None and ruling.action == action]
         yield str(name), pgettext("between clauses", "; ").join(of_action) or gettext("none")
 

@@ -20,9 +20,18 @@ from ratewindow.store.shared_prefix import SharedPrefix
 PROBLEMS = (ImproperlyConfigured, RedisError, DatabaseError, OSError, SharedPrefix, Problem)  # reported without a traceback
 
 OF_THE_CORE = (
-    *(limiting.CHECK, rules.RULES, rules.SUGGEST, rules.MODE),
-    *(clients.BLOCK, clients.ALLOW, clients.SHOW, clients.RELEASE),
-    *(limiting.OFF, limiting.ON, limiting.COLLECT, limiting.CLEAN),
+    limiting.CHECK,
+    rules.RULES,
+    rules.SUGGEST,
+    rules.MODE,
+    clients.BLOCK,
+    clients.ALLOW,
+    clients.SHOW,
+    clients.RELEASE,
+    limiting.OFF,
+    limiting.ON,
+    limiting.COLLECT,
+    limiting.CLEAN,
 )
 
 
