@@ -38,8 +38,9 @@ Raise its limit under Rules, *Only in code*; see who is refused in the report. C
 """
 # Each: the client's address, a path, how many requests a round brings, and what it posts.
 VISITORS: tuple[tuple[str, str, int, dict[str, str] | None], ...] = (
+    *((f"198.51.100.{number}", "/api/orders/", 1, None) for number in range(10, 40)),
     ("198.51.100.7", "/limited/", 1, None),
-    ("198.51.100.8", "/api/orders/", 2, None),
+    ("192.0.2.80", "/", 2, None),  # a crawler, above a limit in shadow
     ("203.0.113.9", "/api/orders/", 9, None),  # a script, above its limit
     ("2001:db8:bad::1", "/limited/", 1, None),  # its network is blocked
     ("203.0.113.66", "/admin/login/", 2, {"username": "root", "password": "letmein"}),  # guesses passwords
@@ -106,7 +107,7 @@ def fill() -> None:
     get_user_model().objects.create_superuser("admin", "admin@example.com", "admin")
     define = RateRule.objects.define
     define("api", "20/m; 1000/h", prefix="/api/", mode="enforce", description="A minute and an hour, both at once.")
-    define("site", "10/s", applies_to="all", description="In shadow: what all traffic would run into.")
+    define("site", "15/m", applies_to="all", description="In shadow: what all traffic would run into.")
     call_command("ratewindow", "suggest", "--create", "login.name", stdout=StringIO())  # with the others of its set
     RateRule.objects.filter(name__startswith="login").update(mode="enforce")
     Override.objects.block("ip:2001:db8:bad::/48", duration="2h", reason="Scraping. Try to end this block.")
