@@ -1,6 +1,6 @@
-"""The promises of the README, each with the tests that show it: `path::test`, from tests/.
+"""The promises of the README and the docs, each with the tests that show it: `path::test`, from tests/.
 
-They are in the README's own words, without its links and emphasis.
+They are in the words that stand there, without links and emphasis.
 """
 
 _EDITS = "serving/test_edits_served.py"
@@ -10,14 +10,14 @@ _DECIDE, _WITHOUT, _SERVER = "request/test_decide.py", "request/test_without_red
 _README = "project/test_readme.py"
 
 PROMISES: dict[str, tuple[str, ...]] = {
-    "check should say State: This process counts on Redis.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
-    "It prints 200 200 200 200 200 429: the sixth request is refused.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
-    "The rule acts at once and keeps what was counted, so three more requests pass;": (
+    "which should say State: This process counts on Redis.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
+    "they are answered 200 200 200 200 200 429": (f"{_README}::test_the_five_minutes_end_with_a_429",),
+    "click Save and enforce: three more requests pass.": (
         f"{_README}::test_a_rule_of_the_admin_takes_over",
         f"{_DOORS}::test_a_row_takes_the_place_of_the_rate_in_code_once_it_is_enforced_or_off",
     ),
     "counts inside one process": (f"{_DOORS}::test_one_process_can_count_for_itself_without_redis",),
-    "Behind a proxy every client has the proxy's address and all share one limit, until you add the proxy to RATEWINDOW": (
+    "Behind a proxy every client has the proxy's address until you name it in TRUSTED_PROXIES.": (
         "identity/test_address.py::test_behind_a_trusted_proxy_the_right_most_untrusted_address_is_the_client",
         "identity/test_address.py::test_a_peer_that_is_no_proxy_is_not_believed",
     ),
@@ -29,52 +29,52 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "limiter/test_limiter.py::test_a_raised_limit_keeps_what_was_counted",
         f"{_DOORS}::test_a_row_that_takes_over_from_code_keeps_the_counts",
     ),
-    "QuerySet.update() and raw SQL take up to half a minute.": (
+    "QuerySet.update(), bulk_create(), raw SQL, another program | half a minute": (
         f"{_EDITS}::test_an_edit_that_nothing_tells_of_is_obeyed_after_the_next_reading",
     ),
-    "sliding_window, admits at most the limit in any period": (
+    "It admits at most the limit in any period, in a few hundred bytes": (
         "limiter/test_conformance.py::test_no_window_ever_holds_more_than_its_limit",
         "limiter/test_worst_cases.py::test_the_stated_worst_case_is_reached_and_never_exceeded",
         "request/test_concurrency.py::test_eight_processes_at_a_limit_of_fifty_admit_fifty",
+        "limiter/test_footprint.py::test_buckets_take_at_most_400_bytes_whatever_the_traffic",
     ),
-    "in constant memory": ("limiter/test_footprint.py::test_buckets_take_at_most_400_bytes_whatever_the_traffic",),
     "A refused request costs nothing.": (
         f"{_DOORS}::test_every_rule_that_matches_applies_and_a_refused_request_costs_nothing",
         "limiter/test_limiter.py::test_a_refused_request_costs_nothing_in_any_window",
     ),
-    "the middleware and a decorator decide one after the other": (
+    "The middleware and each decorator or throttle decide their rules in one call each.": (
         f"{_GUARD}::test_is_given_back_in_one_call_and_the_refusal_stays_known",
     ),
-    "It refuses nobody, and the report counts how many requests it would have refused.": (
+    "A new one starts in shadow: it counts and refuses nobody.": (
         "admin/rules/test_rule_admin.py::test_a_new_rule_is_in_shadow_until_somebody_says_otherwise",
         f"{_DOORS}::test_shadow_rules_refuse_nobody_and_send_no_headers",
         "report/test_sentence.py::test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much",
     ),
-    "a rule can ask a function of yours for those of a customer's plan": (
+    "Limits come from your own tables, too": (
         "rules/test_limits_from.py::test_each_client_has_the_limits_that_the_function_returns",
         "sites/test_by_plan.py::test_each_customer_gets_exactly_its_rate_in_a_thousand_histories",
     ),
-    "A quota by the calendar month tells your code at 75, 90 and 100 %": (
+    "Code of the site is told once when a client has used 75, 90 and 100 % of a quota": (
         "request/test_quotas.py::test_each_threshold_is_told_when_it_is_reached",
         "limiter/test_alignment.py::test_a_month_begins_at_the_first_moment_of_its_day",
     ),
-    "ratewindow.usage(request) shows a customer what is left": (
+    "for each in ratewindow.usage(request)": (
         "operations/test_usage.py::test_usage_is_what_the_next_answers_headers_say",
         "operations/test_usage.py::test_a_user_of_both_has_each_ones_counts",
     ),
-    "Blocks and exemptions refuse or exempt an address, network, user, group, whoever has a permission, or any other identity": (
+    "Blocks and exemptions of addresses, networks, users and groups end by themselves.": (
         "overrides/test_conditions.py::test_one_row_is_for_all_whom_it_describes",
         "overrides/test_lookup.py::test_a_request_finds_networks_users_groups_and_other_identities",
         "overrides/test_doors.py::test_it_refuses_whatever_is_asked_for_even_where_no_rule_is_met",
         "overrides/test_doors.py::test_who_is_let_pass_meets_no_rule_and_sees_no_headers",
+        "overrides/test_held.py::test_it_begins_and_ends_by_the_clock_without_reading_anew",
     ),
-    "end by themselves": ("overrides/test_held.py::test_it_begins_and_ends_by_the_clock_without_reading_anew",),
-    "A refused request gets 429 with Retry-After, as HTML, plain text or application/problem+json": (
+    "chooses between a page, plain text (the default) and application/problem+json": (
         f"{_REFUSAL}::test_a_client_gets_what_it_prefers",
         f"{_REFUSAL}::test_every_form_says_when_to_come_back_and_is_not_stored",
         "serving/test_clients.py::test_the_first_retry_after_a_refusal_is_admitted",
     ),
-    "answers carry RateLimit and X-RateLimit headers": (
+    "429 with Retry-After, and RateLimit headers.": (
         f"{_HEADERS}::test_policy_and_limit_are_told_under_the_rules_names",
         "request/test_older_headers.py::test_the_older_trio_tells_of_the_window_closest_to_exhaustion",
     ),
@@ -92,26 +92,26 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "which admits up to one limit more for each client": (
         f"{_SERVER}::test_a_server_that_was_started_again_without_its_data_locks_nobody_out",
     ),
-    "follows the rule of that name; until there is one, every request passes": (
+    "follows the limit or rule of that name; without one, every request passes and the log warns once": (
         f"{_DOORS}::test_a_named_rule_is_followed_where_code_names_it_and_nowhere_else",
         f"{_DOORS}::test_a_name_that_nobody_defined_lets_pass_with_one_warning",
     ),
-    "block=False: the view decides": (f"{_DOORS}::test_without_block_the_view_decides",),
-    "waits for its turn, or returns a refusal": (
+    "block=False) # the view decides": (f"{_DOORS}::test_without_block_the_view_decides",),
+    "# waits for its turn": (
         "test_api.py::test_acquire_waits_its_turn",
         "test_api.py::test_acquire_does_not_wait_for_a_turn_that_comes_too_late",
     ),
     "The report shows the last minutes without a collector": (
         "report/test_report.py::test_open_minutes_are_reported_without_a_collector",
     ),
-    "run manage.py ratewindow collect every minute and manage.py ratewindow clean every hour": (
+    "For history, collect the counts every minute and clean up every hour.": (
         "counting/test_collecting.py::test_collecting_twice_changes_nothing",
         "test_tasks.py::test_a_worker_collects_cleans_and_sends_its_last_counts",
     ),
-    "REDIS must be set unless the default cache is on Redis": (
+    "REDIS must be set unless the cache default is on Redis.": (
         f"{_README}::test_without_redis_in_the_settings_the_check_names_the_line",
     ),
-    "enforcing one, releasing a client, seeing identities unmasked and switching all limits off take a permission each": (
+    "Each permission opens its own pages and buttons.": (
         "admin/rules/test_permissions.py::test_nor_by_editing_a_rule_or_copying_one_that_is_enforced",
         "admin/overrides/test_release_page.py::test_it_needs_its_own_permission",
         "admin/overrides/test_override_admin.py::test_they_see_masked_identities_and_cannot_search_for_them",

@@ -55,5 +55,5 @@ def test_the_lines_of_the_readme_add_to_lists_and_to_tuples() -> None:
     for before in (["host"], ("host",)):
         settings: dict[str, object] = {"INSTALLED_APPS": before, "MIDDLEWARE": before}
         exec("\n".join(lines), settings)
-        assert settings["INSTALLED_APPS"] == ["host", "ratewindow", "ratewindow.contrib.logins"]
+        assert settings["INSTALLED_APPS"] == ["host", "ratewindow"]
         assert settings["MIDDLEWARE"] == ["host", "ratewindow.middleware.RateWindowMiddleware"]

@@ -1,11 +1,13 @@
-"""The README's step about logins, followed literally: six wrong passwords, of which the sixth is refused."""
+"""The three minutes of docs/contrib/logins.md, followed literally: six wrong passwords, of which the sixth is refused."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.support.readme_site import FIVE_MINUTES, Site
+from tests.support.readme_site import CHECKOUT, FIVE_MINUTES, Site
+
+PAGE = CHECKOUT / "docs" / "contrib" / "logins.md"
 
 TRIES = """
 import os
@@ -28,7 +30,8 @@ print(Client().post("/admin/login/?next=/admin/", right, headers={"host": "local
 
 @pytest.mark.slow
 def test_the_sixth_wrong_password_is_refused(tmp_path: Path, redis_url: str) -> None:
-    settings, _, logins = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
+    settings, _ = re.findall(r"```python\n(.*?)```", FIVE_MINUTES, re.DOTALL)
+    logins = re.search(r"## Three minutes\n.*?```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
     site = Site(tmp_path)
     site.add("settings.py", settings.replace("redis://localhost:6379/0", redis_url) + logins)
     site.run("manage.py", "migrate")
