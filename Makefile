@@ -21,7 +21,7 @@ SUITES := badinputs browser faults migration seeds serving sites together
 # Each of the many programs that tests start would compile all it imports, in half a second more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures messages lint fmt size bench beside weight logins clean
+.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures messages lint fmt size bench beside weight logins dist clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -75,6 +75,7 @@ lint: $(VENV)/.lint ## check style, types, layers, migrations and Lua
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python .ci/lua_syntax.py
+	$(BIN)/zizmor --offline --quiet .github
 
 fmt: $(VENV)/.lint ## format the code and sort its imports
 	$(BIN)/ruff check --fix .
@@ -94,6 +95,10 @@ weight: $(VENV)/.test ## print the modules, memory and import time of five set-u
 
 logins: $(LOGINS)/.made ## attack the logins of eleven packages behind four guards, and real servers (ARGS="--guesses 1000" for a quick look)
 	@$(LOGINS)/bin/python -m benchmarks.logins $(ARGS)
+
+dist: $(VENV)/.dist ## build the package into dist/, twice, and check that both are alike and an index takes it
+	.ci/dist dist $(BIN)/python
+	$(BIN)/python -m twine check --strict dist/ratewindow-*
 
 clean: ## remove the virtual environment and what the tools left
 	rm -rf $(VENV) $(LOGINS) .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
