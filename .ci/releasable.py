@@ -25,4 +25,4 @@ def reasons(checkout: Path, tag: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit("\n".join(reasons(CHECKOUT, sys.argv[1])))
+    sys.exit("\n".join(reasons(CHECKOUT, sys.argv[1])) or None)
