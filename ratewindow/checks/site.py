@@ -15,7 +15,7 @@ from ratewindow.identity.custom_keys import scope_function
 from ratewindow.rules import code_rates
 from ratewindow.store import process_clients
 
-PAGE = page("developers/checks.md")
+PAGE = "developers/checks.md"
 MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
 _AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
 _BEHIND_A_PROXY = ("SECURE_PROXY_SSL_HEADER", "USE_X_FORWARDED_HOST", "USE_X_FORWARDED_PORT")
@@ -25,12 +25,12 @@ Messages = Iterator[checks.CheckMessage]
 
 def error(number: int, message: str, hint: str = "", on: str = PAGE) -> checks.CheckMessage:
     """A setting, rate or rule that cannot work, with a remedy and the page that explains it."""
-    return checks.Error(message, hint=f"{hint} See {on}#e{number:03}.".strip(), id=f"ratewindow.E{number:03}")
+    return checks.Error(message, hint=f"{hint} See {page(on)}#e{number:03}.".strip(), id=f"ratewindow.E{number:03}")
 
 
 def warning(number: int, message: str, hint: str, on: str = PAGE) -> checks.CheckMessage:
     """A setting, rate or rule that probably limits less, or other clients, than intended."""
-    return checks.Warning(message, hint=f"{hint} See {on}#w{number:03}.", id=f"ratewindow.W{number:03}")
+    return checks.Warning(message, hint=f"{hint} See {page(on)}#w{number:03}.", id=f"ratewindow.W{number:03}")
 
 
 def check_settings() -> Messages:

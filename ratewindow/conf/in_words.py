@@ -3,8 +3,8 @@
 import json
 import logging
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from pathlib import Path
+from contextlib import AbstractContextManager, suppress
+from importlib import metadata
 from typing import Any
 
 from django.utils.formats import number_format
@@ -130,6 +130,9 @@ def _in_one_line(value: object) -> object:
 
 
 def page(name: str) -> str:
-    """The path of a page of the documentation: in a checkout or in the installed package."""
-    packaged = Path(__file__).parents[1] / "docs" / name
-    return str(packaged) if packaged.is_file() else f"docs/{name}"
+    """The address of a page of the documentation, where the metadata of the installed package have that; else its file in a
+    checkout."""
+    with suppress(metadata.PackageNotFoundError, KeyError):
+        addresses = dict(line.split(", ", 1) for line in metadata.metadata("ratewindow").get_all("Project-URL", ()))
+        return f"{addresses['Documentation'].rstrip('/')}/{name.replace('.md', '.html')}"
+    return f"docs/{name}"

@@ -187,7 +187,7 @@ def is_internal(text: str) -> bool:
 
 def _warn(header: str, peer: str) -> None:
     is_socket, name = peer in UNIX_SOCKETS, header.removeprefix("HTTP_").replace("_", "-").title()
-    values = {"header": name, "page": page("developers/keys.md"), "peer": "a unix socket" if is_socket else peer}
+    values = {"header": name, "page": page("developers/keys.md#addresses"), "peer": "a unix socket" if is_socket else peer}
     warning = Problem(UNTRUSTED, **values, line=f"RATEWINDOW['TRUSTED_PROXIES'] = {1 if is_socket else [peer]}")
     warnings.append(warning)
     logger.warning("ratewindow: %s", warning)

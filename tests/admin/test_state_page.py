@@ -12,6 +12,7 @@ from ratewindow.admin.state import process_line
 from ratewindow.counting import minutes
 from ratewindow.counting.sums import Sums
 from ratewindow.health import processes
+from ratewindow.identity.address import UNTRUSTED
 from ratewindow.models import RateRule
 from ratewindow.store import outage, process_clients, state_keys
 from ratewindow.store.breaker import FAILURES_TO_OPEN
@@ -63,6 +64,14 @@ def test_a_process_that_is_degraded_is_told_apart_from_those_that_are_not(admin_
     assert re.search(r"Redis unavailable \(timeout\) since .*?12:03 in 1 of 2 processes: requests pass uncounted\.", html)
     assert "Redis did not answer in time" in html
     assert "counts on Redis" in html
+
+
+@pytest.mark.parametrize("page", ["raterule_changelist", "state"])
+def test_the_page_of_the_documentation_that_a_warning_names_is_a_link(admin_client, page):
+    address = "https://example.org/docs/developers/keys.html#addresses"
+    values = {"peer": "10.0.0.1", "header": "X-Forwarded-For", "line": "[]", "page": address}
+    another(warnings=[(UNTRUSTED, values)])
+    assert f'<a href="{address}"' in admin_client.get(reverse(f"admin:ratewindow_{page}")).content.decode()
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -7,13 +7,14 @@ from django.core.checks import ERROR, WARNING
 
 from ratewindow import checks
 from ratewindow.checks.site import PAGE, error, warning
+from ratewindow.conf.in_words import page
 
 
 def test_a_message_has_an_id_and_a_link_to_its_explanation() -> None:
     message = error(3, "Two rates.", "Use one.")
-    assert (message.level, message.id, message.hint) == (ERROR, "ratewindow.E003", f"Use one. See {PAGE}#e003.")
+    assert (message.level, message.id, message.hint) == (ERROR, "ratewindow.E003", f"Use one. See {page(PAGE)}#e003.")
     message = warning(12, "Old settings.", "Delete them.")
-    assert (message.level, message.id, message.hint) == (WARNING, "ratewindow.W012", f"Delete them. See {PAGE}#w012.")
+    assert (message.level, message.id, message.hint) == (WARNING, "ratewindow.W012", f"Delete them. See {page(PAGE)}#w012.")
 
 
 def test_every_check_is_explained_where_its_hint_says() -> None:
@@ -23,5 +24,5 @@ def test_every_check_is_explained_where_its_hint_says() -> None:
         for module in package.glob("*.py")
         for kind, number in re.findall(r"\b(error|warning)\(\s*(\d+),", module.read_text(encoding="utf-8"))
     }
-    page = (Path(__file__).parents[2] / "docs" / "developers" / "checks.md").read_text(encoding="utf-8")
-    assert numbers == set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
+    explained = (Path(__file__).parents[2] / "docs" / PAGE).read_text(encoding="utf-8")
+    assert numbers == set(re.findall(r"^### (\w+)$", explained, re.MULTILINE))

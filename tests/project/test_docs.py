@@ -2,14 +2,14 @@
 
 import ast
 import re
+from email.message import Message
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from ratewindow import conf
 from ratewindow.conf import in_words
-from ratewindow.management.commands.ratewindow import subcommands
-from ratewindow.models import RateRule
+from tests.support.message_pages import pages_of_messages
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
@@ -78,46 +78,25 @@ def test_examples_are_python_and_import_what_there_is(name: str) -> None:
                 exec(compile(ast.Module([node], []), name, "exec"), {})
 
 
-def test_what_messages_say_to_read_is_there() -> None:
-    """Checks, help texts and comments name pages as ``docs/developers/checks.md#w001``."""
-    texts = [re.sub(r"page\(.([\w/]+\.md).\)", r"docs/\1", path.read_text()) for path in (CHECKOUT / "ratewindow").rglob("*.py")]
-    named = {each for text in texts for each in re.findall(r"(docs/[\w/]+\.md)(?:#([\w-]+))?", text)}
+def test_the_pages_that_messages_name_are_there() -> None:
+    named = pages_of_messages()
     assert named
     for place, anchor in named:
-        assert (CHECKOUT / place).exists(), place
-        assert not anchor or anchor in anchors(CHECKOUT / place), f"{place}#{anchor}"
+        assert (CHECKOUT / "docs" / place).exists(), place
+        assert not anchor or anchor in anchors(CHECKOUT / "docs" / place), f"{place}#{anchor}"
 
 
-def test_an_installed_package_names_the_page_that_came_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_message_names_its_page_on_the_site_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = Message()
+    installed["Project-URL"] = "Source, https://example.org/source"
+    installed["Project-URL"] = "Documentation, https://example.org/docs/"
+    monkeypatch.setattr(metadata, "metadata", {"ratewindow": installed}.__getitem__)
+    assert in_words.page("developers/checks.md") == "https://example.org/docs/developers/checks.html"
+    assert in_words.page("developers/keys.md#addresses") == "https://example.org/docs/developers/keys.html#addresses"
+
+
+def test_without_an_address_of_the_site_a_message_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "metadata", lambda name: Message())
     assert in_words.page("developers/checks.md") == "docs/developers/checks.md"
-    installed = tmp_path / "docs" / "developers" / "checks.md"
-    installed.parent.mkdir(parents=True)
-    installed.touch()
-    monkeypatch.setattr(in_words, "__file__", str(tmp_path / "conf" / "in_words.py"))
-    assert in_words.page("developers/checks.md") == str(installed)
-
-
-def words(name: str) -> str:
-    return (CHECKOUT / "docs" / name).read_text()
-
-
-def test_every_setting_is_explained() -> None:
-    missing = [key for key in conf._READERS if f"`{key}`" not in words("developers/settings.md")]
-    assert not missing
-
-
-def test_every_command_is_explained() -> None:
-    names = [subcommand.NAME for subcommand in subcommands()]
-    assert names
-    assert not [name for name in names if not re.search(rf"`{name}\b", words("operators/commands.md"))]
-
-
-def test_every_field_of_a_rule_is_explained() -> None:
-    """By the word that its form has for it, or its own name."""
-    explained = " ".join(re.findall(r"^\| ([^`|]+?) \|", words("staff/rules.md"), flags=re.MULTILINE)).lower()
-    fields = [
-        field
-        for field in RateRule._meta.get_fields()
-        if field.concrete and field.editable and field.name not in ("id", "description", "pattern")
-    ]
-    assert not [field.name for field in fields if str(field.verbose_name).lower() not in explained]
+    monkeypatch.setattr(metadata, "metadata", lambda name: metadata.distribution("of no such name").metadata)
+    assert in_words.page("developers/checks.md") == "docs/developers/checks.md"

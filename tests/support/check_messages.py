@@ -7,6 +7,9 @@ from django.core.checks import run_checks
 from django.test import override_settings
 
 from ratewindow.checks import check_rows
+from ratewindow.conf.in_words import page
+
+PAGE = page("developers/checks.md")
 
 
 def found(databases: Any = None, deploy: bool = False, **setting: Any) -> dict[str, str]:
@@ -16,8 +19,8 @@ def found(databases: Any = None, deploy: bool = False, **setting: Any) -> dict[s
             *run_checks(tags=["ratewindow"], include_deployment_checks=deploy),
             *check_rows(databases=databases),
         ]
-    messages = [each for each in messages if "See docs/contrib/" not in str(each.hint)]  # of a room
+    messages = [each for each in messages if "/contrib/" not in str(each.hint)]  # of a room
     for each in messages:
         assert each.id is not None and each.hint is not None
-        assert each.hint.endswith(f"See docs/developers/checks.md#{each.id.rpartition('.')[2].lower()}."), each
-    return {each.id: f"{each.msg} {each.hint.partition('See docs/developers/checks.md')[0]}".strip() for each in messages}
+        assert each.hint.endswith(f"See {PAGE}#{each.id.rpartition('.')[2].lower()}."), each
+    return {each.id: f"{each.msg} {each.hint.partition(f'See {PAGE}')[0]}".strip() for each in messages}

@@ -9,11 +9,10 @@ from django.core import checks
 
 from ratewindow.checks import TAG
 from ratewindow.checks.site import MIDDLEWARE, error, warning
-from ratewindow.conf.in_words import page
 from ratewindow.contrib.logins.gate import is_gate
 from ratewindow.request.doors import has_middleware
 
-PAGE = page("contrib/logins.md")
+PAGE = "contrib/logins.md"
 GATE = "ratewindow.contrib.logins.LoginGate"
 NO_GATE = ("ratewindow.E011", "ratewindow.E012", "ratewindow.E013", "ratewindow.E014")
 

@@ -12,8 +12,9 @@ from django.test import override_settings
 
 import ratewindow
 from ratewindow.checks import TAG
+from ratewindow.conf.in_words import page
 from ratewindow.contrib.logins import LoginGate
-from ratewindow.contrib.logins.checks import GATE
+from ratewindow.contrib.logins.checks import GATE, PAGE
 
 DJANGOS = "django.contrib.auth.backends.ModelBackend"
 MIDDLEWARE = "ratewindow.middleware.RateWindowMiddleware"
@@ -68,7 +69,7 @@ def test_each_is_explained_where_its_hint_says() -> None:
     package = Path(ratewindow.__file__).parent
     module = (package / "contrib" / "logins" / "checks.py").read_text(encoding="utf-8")
     numbers = {f"{kind[0]}{int(number):03}" for kind, number in re.findall(r"\b(error|warning)\(\s*(\d+),", module)}
-    page = (package.parent / "docs" / "contrib" / "logins.md").read_text(encoding="utf-8")
-    assert numbers == set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
+    explained = (package.parent / "docs" / PAGE).read_text(encoding="utf-8")
+    assert numbers == set(re.findall(r"^### (\w+)$", explained, re.MULTILINE))
     with override_settings(AUTHENTICATION_BACKENDS=[DJANGOS]):
-        assert str(found()["E011"].hint).endswith("contrib/logins.md#e011.")
+        assert str(found()["E011"].hint).endswith(f"See {page(PAGE)}#e011.")
