@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules in the documentation ask for what is exported, and by labels that it has."""
+"""The page of the metrics names what is exported, and its dashboard and alert rules ask for that, by labels that it has."""
 
 import json
 import re
@@ -10,11 +10,12 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from ratewindow.contrib.metrics import views
+from ratewindow.contrib.metrics import prometheus, totals, views
 from ratewindow.counting.counters import counters
 from tests.support.made_counts import decision
 
-FOLDER = Path(__file__).resolve().parents[3] / "docs" / "contrib" / "prometheus"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "contrib"
+FOLDER = DOCS / "prometheus"
 BY_PROMETHEUS = {"job", "instance"}
 DASHBOARD: dict[str, Any] = json.loads(FOLDER.joinpath("dashboard.json").read_text("utf-8"))
 ALERTS = [
@@ -88,3 +89,12 @@ def test_the_dashboard_is_as_grafana_loads_it() -> None:
 def test_an_alert_has_what_prometheus_asks_for(rule: dict[str, Any]) -> None:
     assert re.fullmatch(r"[A-Z]\w+", rule["alert"]) and re.fullmatch(r"\d+m", rule["for"])
     assert rule["labels"]["severity"] in ("warning", "critical") and rule["annotations"]["summary"]
+
+
+def test_the_page_names_each_metric_with_its_labels() -> None:
+    page = DOCS.joinpath("metrics.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|(.*?)\|", page, flags=re.MULTILINE)
+    families = [*prometheus._of_totals(totals.Totals()), *prometheus._states([], is_up=True)]
+    assert {name: {*re.findall(r"\w+", labels)} for name, labels in rows} == {
+        f"{family.name}_total" if family.type == "counter" else family.name: {*family._labelnames} for family in families
+    }
