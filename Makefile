@@ -21,7 +21,7 @@ SUITES := badinputs browser faults migration seeds serving sites together
 # Each of the many programs that tests start would compile all it imports, in half a second more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures messages lint fmt size bench beside weight logins dist clean
+.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures docs messages lint fmt size bench beside weight logins dist clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -30,7 +30,7 @@ help: ## show this list (the default)
 demo: $(VENV)/.demo ## run the demo site with its own Redis, worker and scheduler (PORT=8000)
 	@exec $(BIN)/python -m testproject.demo --port $(PORT)
 
-test: $(VENV)/.test $(BROWSER) ## run the tests against a real server (ARGS="-k backtest" for some): before each merge
+test: $(VENV)/.test $(VENV)/.docs $(BROWSER) ## run the tests against a real server (ARGS="-k backtest" for some): before each merge
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 test-fast: $(VENV)/.test ## run the tests that mirror the package, without those that take long: on each save
@@ -65,6 +65,9 @@ pictures: $(VENV)/.demo $(BROWSER) ## take the pictures of the admin in docs/pic
 	@$(BIN)/python -m testproject.pictures
 	@$(BIN)/python -m benchmarks.pictures
 
+docs: $(VENV)/.docs ## build the site of the documentation in docs/_build/html; a warning is an error
+	@$(BIN)/python -m sphinx --fresh-env --fail-on-warning --keep-going -d docs/_build/doctrees docs docs/_build/html
+
 messages: $(VENV)/.test ## bring the catalogs of translations in step with the sources, and compile them
 	@$(BIN)/python -m testproject.messages
 
@@ -84,7 +87,7 @@ fmt: $(VENV)/.lint ## format the code and sort its imports
 size: ## print the statements of the core and of each room, beside what they may be
 	@$(PYTHON) .ci/size.py
 
-bench: $(VENV)/.bench $(VENV)/.docs ## measure the cost of a decision beside other libraries
+bench: $(VENV)/.bench $(VENV)/.pictures ## measure the cost of a decision beside other libraries
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 beside: $(VENV)/.bench ## time requests here beside another commit, in turns (COMMIT=HEAD~1, ARGS="--at-most 1.03")
@@ -101,7 +104,7 @@ dist: $(VENV)/.dist ## build the package into dist/, twice, and check that both 
 	$(BIN)/python -m twine check --strict dist/ratewindow-*
 
 clean: ## remove the virtual environment and what the tools left
-	rm -rf $(VENV) $(LOGINS) .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOGINS) docs/_build .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # One environment; a stamp for each dependency group, redone when pyproject.toml changes.
 $(VENV)/.base: pyproject.toml
