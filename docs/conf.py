@@ -10,7 +10,7 @@ metadata = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"
 
 project, release = metadata["name"], metadata["version"]
 author = metadata["authors"][0]["name"]
-extensions = ["myst_parser", "links_out", "from_code", "fixed_pictures", "count_words"]
+extensions = ["myst_parser", "links_out", "from_code", "project_links", "fixed_pictures", "count_words"]
 root_doc = "index"
 exclude_patterns = ["_build", "README.md"]  # the index includes the second
 nitpicky = True
@@ -23,3 +23,4 @@ html_theme = "furo"
 html_title = f"{project} {release}"
 html_baseurl = project_urls["Documentation"]
 html_copy_source = False
+html_show_copyright = False

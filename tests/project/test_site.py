@@ -117,7 +117,7 @@ def test_what_the_code_knows_is_on_the_pages(site: Site) -> None:
 def test_it_is_arranged_by_what_a_reader_wants(site: Site) -> None:
     index = (site.folder / "index.html").read_text()
     captions = re.findall(r'class="caption-text">([^<]+)<', index)
-    assert captions == ["Tutorial", "How-to guides", "Reference", "Explanation"]
+    assert captions == ["Tutorial", "How-to guides", "Reference", "Explanation", "Project"]
 
 
 def test_all_pages_can_be_searched_and_their_words_are_counted(site: Site) -> None:
