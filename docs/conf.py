@@ -20,6 +20,7 @@ myst_heading_anchors = 4  # as a forge makes them
 
 project_urls = metadata["urls"]
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # furo's own underlines imports, as if they were links
 html_title = f"{project} {release}"
 html_baseurl = project_urls["Documentation"]
 html_copy_source = False
