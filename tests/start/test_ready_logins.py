@@ -126,7 +126,7 @@ def test_no_check_doubts_them() -> None:
 def test_the_docs_define_the_same_three_rules() -> None:
     ready = _values()
     RateRule.objects.all().delete()
-    [code] = re.findall(r"```python\n(shared = .*?)```", DOCS.read_text(), re.DOTALL)
+    [code] = re.findall(r"^(shared = .*?)```", DOCS.read_text(), re.DOTALL | re.MULTILINE)
     exec(code, {"RateRule": RateRule})
     assert _values() == ready
 
