@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
+
+from tests.support.blocks import blocks_in
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "migration"
 
@@ -13,9 +14,9 @@ def example(page: str, heading: str, number: int, **given: Any) -> dict[str, Any
     """What the block of this number below a heading defines, if it finds these names."""
     text = (PAGES / page).read_text(encoding="utf-8")
     [section] = re.findall(rf"^#+ {re.escape(heading)}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
-    blocks = re.findall(r"^( *)```python\n(.*?)^\1```$", section, re.DOTALL | re.MULTILINE)
+    blocks = [block.code for block in blocks_in(section, page) if block.language == "python"]
     names = {"__name__": "shop.limits", **given}
-    exec(dedent(blocks[number][1]), names)
+    exec(blocks[number], names)
     return names
 
 

@@ -1,6 +1,5 @@
 """The documents for readers: what they link to is there."""
 
-import ast
 import re
 from email.message import Message
 from importlib import metadata
@@ -9,29 +8,27 @@ from pathlib import Path
 import pytest
 
 from ratewindow.conf import in_words
+from tests.support.blocks import without_blocks, without_code
 from tests.support.message_pages import pages_of_messages
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
     str(path.relative_to(CHECKOUT))
-    for place in ("*.md", "docs/**/*.md", "lua/*.md", "ratewindow/**/*.md")
+    for place in ("*.md", "docs/**/*.md", "lua/*.md", "conformance/*.md", "ratewindow/**/*.md")
     for path in CHECKOUT.glob(place)
 )
 
 
-def without_code(text: str) -> str:
-    """The prose: what stands in a block of code, or between backticks, is no link and no heading."""
-    return re.sub(r"`[^`\n]*`", "", re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE))
-
-
 def links(document: Path) -> list[str]:
-    return re.findall(r"\]\(([^)\s]+)\)", without_code(document.read_text()))
+    """Also of pictures. One whose address ends as a file of this checkout is on the site is that file."""
+    prose = without_code(document.read_text())
+    addresses = re.findall(r"\]\(([^)\s]+)\)|<(?:img|source)\b[^>]*\bsrc(?:set)?=\"([^\"\s]+)", prose)
+    return ["".join(each) for each in addresses]
 
 
 def anchors(document: Path) -> set[str]:
     """The anchors of its headings, as GitHub and others make them."""
-    blocks_out = re.sub(r"^( *)```.*?^\1```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
-    headings = re.findall(r"^#+ (.*)$", blocks_out, flags=re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", without_blocks(document.read_text()), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
@@ -65,17 +62,6 @@ def test_the_files_that_a_document_names_are_there(name: str) -> None:
     named = re.findall(r"`((?:tests|lua|docs|benchmarks|testproject|ratewindow)/[\w./-]+)`", text)
     places = CHECKOUT, CHECKOUT / "ratewindow" / "templates"
     assert not [path for path in named if not any((place / path).exists() for place in places)]
-
-
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_examples_are_python_and_import_what_there_is(name: str) -> None:
-    for indent, block in re.findall(
-        r"^( *)```python\n(.*?)^\1```$", (CHECKOUT / name).read_text(), flags=re.DOTALL | re.MULTILINE
-    ):
-        tree = ast.parse(re.sub(rf"^{indent}", "", block, flags=re.MULTILINE))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "ratewindow":
-                exec(compile(ast.Module([node], []), name, "exec"), {})
 
 
 def test_the_pages_that_messages_name_are_there() -> None:

@@ -3,11 +3,12 @@
 import ast
 import importlib
 import re
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.blocks import PAGES, blocks_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -57,17 +58,9 @@ def foreign(code: str) -> set[str]:
     return {module for module in imported(code) if module.partition(".")[0] == "ratewindow"} - PUBLIC
 
 
-def blocks(document: Path) -> list[str]:
-    found = re.findall(r"^( *)```python\n(.*?)^\1```$", document.read_text(), flags=re.DOTALL | re.MULTILINE)
-    return [textwrap.dedent(code) for _, code in found]
-
-
 SOURCES = {
     **{str(path.relative_to(CHECKOUT)): [path.read_text()] for path in CHECKOUT.joinpath("testproject").rglob("*.py")},
-    **{
-        str(path.relative_to(CHECKOUT)): blocks(path)
-        for path in sorted([CHECKOUT / "README.md", *CHECKOUT.joinpath("docs").rglob("*.md")])
-    },
+    **{page: [block.code for block in blocks_of(page) if block.language == "python"] for page in PAGES},
 }
 
 

@@ -1,17 +1,15 @@
 """The files that a page of the documentation shows, as code to be tried: each block begins with its path in a comment."""
 
-import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from tests.support.blocks import blocks_of
 
 
 def file(page: str, path: str) -> str:
     """The text of the block that begins with this path."""
-    blocks = re.findall(r"^```\w+\n(.*?)^```$", (DOCS / page).read_text(), flags=re.DOTALL | re.MULTILINE)
-    (found,) = (block for block in blocks if path in block.partition("\n")[0])
+    (found,) = (block.code for block in blocks_of(f"docs/{page}") if path in block.code.partition("\n")[0])
     return found
 
 
