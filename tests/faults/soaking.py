@@ -32,7 +32,7 @@ or a worker, in an order that a seed decides.
 
 
 def connections_allowed(site: Ground) -> int:
-    """As docs/operators/servers.md says: for each thread that decides, or each event loop, and for housekeeping."""
+    """As docs/operators/sizing.md says: for each thread that decides, or each event loop, and for housekeeping."""
     return sum(served.workers_wanted * ((1 if served.is_asgi else THREADS) + HOUSEKEEPING) for served in site.served)
 
 
