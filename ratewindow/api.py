@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from operator import methodcaller
 from typing import Unpack, cast
 
 from ratewindow import conf
@@ -31,7 +32,7 @@ from ratewindow.rules import code_rates
 from ratewindow.rules.code_rates import GivenRate, Rate
 from ratewindow.rules.rate_options import CallOptions
 from ratewindow.rules.rule import Rule, check_name
-from ratewindow.store import outage, stores
+from ratewindow.store import outage
 
 
 def hit(
@@ -164,7 +165,7 @@ def _refund(name: str, who: Who, cost: int, given: GivenRate | None) -> Steps[No
 def _reset(name: str, who: Who, given: GivenRate | None) -> Steps[None]:
     book, rules = yield _find, _afind, name, who, given
     if keys := _states(book, rules, who):
-        yield _remove, _aremove, keys
+        yield late_charges.on_store, late_charges.on_astore, methodcaller("reset", keys)
         outage.refusals.forget()
 
 
@@ -180,14 +181,6 @@ def _acquire(name: str, who: Who, cost: int, timeout: str | timedelta, given: Gi
                 yield refusal.announce, refusal.aannounce, original(who), decision
             return decision
         yield time.sleep, asyncio.sleep, wait_s
-
-
-def _remove(keys: list[str]) -> None:
-    stores.store().reset(keys)
-
-
-async def _aremove(keys: list[str]) -> None:
-    await stores.answered((await stores.astore()).reset(keys))
 
 
 def _find(name: str, who: Who, given: GivenRate | None) -> tuple[Rulebook, Sequence[Rule]]:

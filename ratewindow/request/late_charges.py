@@ -63,7 +63,7 @@ def _call(call: Callable[[Any], Any], matched: Decision, failed: str, forget: bo
     if cause := waited(matched) or (outage.breaker.cause if outage.breaker.open else ""):
         return cause, 0.0
     try:
-        yield _on_store, _on_astore, call
+        yield on_store, on_astore, call
     except (RedisError, OSError) as error:
         logger.warning("ratewindow: %s: %s", failed, error)
         outage.report(error)
@@ -73,11 +73,13 @@ def _call(call: Callable[[Any], Any], matched: Decision, failed: str, forget: bo
     return "", 0.0
 
 
-def _on_store(call: Callable[[Any], Any]) -> None:
+def on_store(call: Callable[[Any], Any]) -> None:
+    """Call the store of threads: ``methodcaller("reset", keys)``."""
     call(stores.store())
 
 
-async def _on_astore(call: Callable[[Any], Any]) -> None:
+async def on_astore(call: Callable[[Any], Any]) -> None:
+    """Call that of the running event loop."""
     await stores.answered(call(await stores.astore()))
 
 
