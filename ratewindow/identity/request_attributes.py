@@ -97,9 +97,10 @@ def everybody(request: HttpRequest) -> str:
 
 
 def route(request: HttpRequest) -> str | None:
-    """The view name; None for a 404."""
-    name = route_of(request)
-    return f"route:{name}" if name is not None else None
+    """The view name: ``login``, ``shop:checkout``, or ``shop.views.cart`` if the pattern has no name. None if no pattern matches:
+    a 404, or a redirect by APPEND_SLASH."""
+    match = match_of(request)
+    return f"route:{match.view_name}" if match is not None else None
 
 
 def path(request: HttpRequest) -> str | None:
@@ -111,14 +112,6 @@ def method(request: HttpRequest) -> str:
     """The method; HEAD counts as GET, and all unknown methods as one."""
     sent = "GET" if request.method == "HEAD" else request.method
     return f"method:{sent}" if sent in METHODS else "method:OTHER"
-
-
-def route_of(request: HttpRequest) -> str | None:
-    """The view name of this request: ``login``, ``shop:checkout``, or ``shop.views.cart`` if the pattern has no name.
-    None if no pattern matches: a 404, or a redirect by APPEND_SLASH.
-    """
-    match = match_of(request)
-    return match.view_name if match is not None else None
 
 
 def match_of(request: HttpRequest) -> ResolverMatch | None:

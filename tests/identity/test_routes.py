@@ -9,11 +9,11 @@ from django.test import Client, RequestFactory, override_settings
 from django.urls import URLResolver, include, path, re_path
 
 from ratewindow.identity import request_attributes as routes
-from ratewindow.identity.request_attributes import match_of, route_of
+from ratewindow.identity.request_attributes import match_of, route
 
 
 def view(request: HttpRequest, **_: Any) -> HttpResponse:
-    return HttpResponse(str(route_of(request)))
+    return HttpResponse(str(route(request)))
 
 
 def urls(*patterns: Any) -> Any:
@@ -53,12 +53,12 @@ def at(where: str, urlconf: Any = SHOP) -> HttpRequest:
     ],
 )
 def test_a_route_is_the_name_of_the_view_whatever_was_typed(where: str, expected: str) -> None:
-    assert route_of(at(where)) == expected
+    assert route(at(where)) == f"route:{expected}"
 
 
 @pytest.mark.parametrize("where", ["/nowhere/", "/login", "//login/", "/orders/x/", "", "/\x00", "/\udcff", "/" * 9000])
 def test_what_no_pattern_matches_has_no_route(where: str) -> None:
-    assert route_of(at(where)) is None
+    assert route(at(where)) is None
 
 
 def test_a_route_is_looked_up_once_for_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,28 +73,28 @@ def test_a_route_is_looked_up_once_for_each_request(monkeypatch: pytest.MonkeyPa
 
 def test_a_request_that_is_given_another_urlconf_or_path_is_looked_up_again() -> None:
     request = at("/login/")
-    assert route_of(request) == "login"
+    assert route(request) == "route:login"
     request.urlconf = urls(path("login/", view, name="elsewhere"))
-    assert route_of(request) == "elsewhere"
+    assert route(request) == "route:elsewhere"
     request.path_info = "/logout/"
-    assert route_of(request) is None
+    assert route(request) is None
 
 
 def test_what_django_has_resolved_is_not_resolved_again(monkeypatch: pytest.MonkeyPatch) -> None:
     request = at("/login/")
     request.resolver_match = match_of(at("/orders/1/"))
     monkeypatch.setattr(routes, "get_resolver", None)
-    assert route_of(request) == "order"
+    assert route(request) == "route:order"
 
 
 @override_settings(ROOT_URLCONF=SHOP, MIDDLEWARE=[])
 def test_before_and_behind_the_middleware_the_route_is_the_same() -> None:
-    assert Client().get("/shop/pay/").content == b"shop:checkout"
-    assert route_of(at("/shop/pay/", None)) == "shop:checkout"
+    assert Client().get("/shop/pay/").content == b"route:shop:checkout"
+    assert route(at("/shop/pay/", None)) == "route:shop:checkout"
 
 
 def test_a_script_name_that_a_client_sends_changes_no_route() -> None:
     request = RequestFactory().get("/login/", SCRIPT_NAME="/shop")
     request.urlconf = SHOP  # type: ignore[attr-defined]
     assert request.path == "/shop/login/"
-    assert route_of(request) == "login"
+    assert route(request) == "route:login"
