@@ -49,10 +49,10 @@ def check_user(text: str) -> None:
         raise Problem("{text!r} cannot be the primary key of a user: write for example user:42", text=text[:64])
 
 
-def exists(text: str) -> bool:
-    """Whether a user with this primary key exists, or may: without a model, only the site's code knows."""
+def found(text: str) -> Any:
+    """The user with this primary key; None without one."""
     users, key = model(), _key(text)
-    return users is None or (key is not None and users._base_manager.filter(pk=key).exists())
+    return users._base_manager.filter(pk=key).first() if users is not None and key is not None else None
 
 
 def named(text: str) -> str:
@@ -65,13 +65,6 @@ def named(text: str) -> str:
     except (ValidationError, TypeError, ValueError):  # a field of numbers or of UUIDs
         return ""
     return f"user:{user.pk}" if user is not None else ""
-
-
-def login_name(text: str) -> str:
-    """Of the user with this primary key; empty without one."""
-    users, key = model(), _key(text)
-    found = users._base_manager.filter(pk=key).first() if users is not None and key is not None else None
-    return str(found.get_username()) if found is not None else ""
 
 
 def _key(text: str) -> Any:

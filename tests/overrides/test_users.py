@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from ratewindow.overrides.users import canonical, check_user, exists
+from ratewindow.overrides.users import canonical, check_user, found
 
 
 @pytest.mark.parametrize(("written", "key"), [("1", "1"), (" 01 ", "1"), ("ann", "ann"), ("-1", "-1"), ("1_0", "1_0")])
@@ -20,6 +20,6 @@ def test_what_cannot_be_a_key_is_named(text: str) -> None:
 @pytest.mark.django_db
 def test_a_user_is_looked_up() -> None:
     user = User.objects.create_user("ann")
-    assert exists(f" {user.pk} ")
-    assert not exists(str(user.pk + 1))
-    assert not exists("ann")
+    assert found(f" {user.pk} ") == user
+    assert found(str(user.pk + 1)) is None
+    assert found("ann") is None

@@ -158,7 +158,8 @@ def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> di
 def _name(request: HttpRequest, identity: str) -> str:
     """The login name of a user, for who may see users."""
     kind, _, key = identity.partition(":")
-    return users.login_name(key) if kind == "user" and may_see(request.user) and may_view_users(request.user) else ""
+    user = users.found(key) if kind == "user" and may_see(request.user) and may_view_users(request.user) else None
+    return str(user.get_username()) if user is not None else ""
 
 
 def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:

@@ -100,12 +100,12 @@ def _user(text: str, find_users: bool) -> Any:
         return users.anonymous()
     key = text if text.isdecimal() else as_subject(text, find_users).removeprefix("user:")
     users.check_user(key)
-    model, pk = users.model(), users.canonical(key)
-    if model is not None and not find_users:
-        return model(pk=pk)  # whether there is one is not said
-    if model is None or not users.exists(pk):
+    if not find_users and (model := users.model()) is not None:
+        return model(pk=users.canonical(key))  # whether there is one is not said
+    user = users.found(key)
+    if user is None:
         raise Problem("there is no user {text!r}: write a login name, or user:42", text=text[:100])
-    return model._base_manager.get(pk=pk)
+    return user
 
 
 @dataclass(frozen=True)
