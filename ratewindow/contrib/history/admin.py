@@ -28,6 +28,7 @@ from ratewindow.contrib.history.words import Entry
 from ratewindow.models import RateRule, origin
 from ratewindow.operations.rights import require, whom
 from ratewindow.rooms import Edited, Mark
+from ratewindow.rulebook.reading import database
 
 MOST_OF_OBJECT = 100  # edits on the page of one rule or block
 
@@ -210,7 +211,7 @@ def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
 def token(row: Any, lock: bool = False) -> str:
     """A digest of the values of this row. Another row with them has another one, or a reader of masks could try values."""
     kind, subject = subject_of(row)
-    return _fingerprint([kind, subject, values.read(kind, subject, values.database(), lock=lock)])
+    return _fingerprint([kind, subject, values.read(kind, subject, database(), lock=lock)])
 
 
 def check(request: HttpRequest, form: Any) -> None:

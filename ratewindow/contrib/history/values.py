@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, models, router, transaction
+from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext
 
 from ratewindow.conf.in_words import translated
@@ -20,6 +20,7 @@ from ratewindow.models import LimitSwitch, Override, RateRule, RuleWindow, origi
 from ratewindow.models.fields import to_text
 from ratewindow.operations import switch_off
 from ratewindow.rulebook.kill_switch import Switch
+from ratewindow.rulebook.reading import database
 
 Values = dict[str, Any]
 
@@ -49,11 +50,6 @@ class InvalidValues(ValueError):
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
-
-
-def database() -> str:
-    """Where rows are written: a replica might not have the last ones yet."""
-    return router.db_for_write(RateRule)
 
 
 def read(kind: str, subject: str, using: str, lock: bool = False) -> Values | None:
