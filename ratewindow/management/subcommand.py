@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from django.core.management.base import CommandParser, OutputWrapper
+from django.core.management.base import OutputWrapper
 
 from ratewindow.conf.in_words import in_escapes
 
@@ -18,17 +18,6 @@ class Subcommand(NamedTuple):
     run: Callable[[dict[str, Any], Any], object]  # with the options and the output
     arguments: Sequence[Argument] = ()
     ALIASES: Sequence[str] = ()
-    groups: Sequence[tuple[str, str, Sequence[Argument]]] = ()  # more arguments, each group under a title and a description
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        _add(parser, self.arguments)
-        for title, description, arguments in self.groups:
-            _add(parser.add_argument_group(title, description), arguments)
-
-
-def _add(parser: Any, arguments: Sequence[Argument]) -> None:
-    for name, options in arguments:
-        parser.add_argument(name, **options)
 
 
 class SafeOutput(OutputWrapper):

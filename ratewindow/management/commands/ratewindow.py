@@ -48,7 +48,8 @@ class Command(BaseCommand):
         for each in subcommands():
             first_sentence = each.HELP.partition(". ")[0].rstrip(".")
             subparser = subparsers.add_parser(each.NAME, aliases=each.ALIASES, help=first_sentence, description=each.HELP)
-            each.add_arguments(subparser)
+            for name, options in each.arguments:
+                subparser.add_argument(name, **options)
         for room in (room for room, is_installed in rooms.known() if not is_installed):
             for name in room.subcommands:
                 parser_of_absent = subparsers.add_parser(name, help=f"needs {room.name}")

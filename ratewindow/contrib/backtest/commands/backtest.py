@@ -16,7 +16,7 @@ from ratewindow.limiter.durations import format_duration
 from ratewindow.management.subcommand import Subcommand, table
 
 OF_RATES: dict[str, Mapping[str, Any]] = {  # options of a rule that is given by its rates
-    "key": {"help": "who is counted together, such as ip, user_or_ip or header:x-api-key; default ip"},
+    "key": {"help": "with --rates alone, as the next four: who is counted together, such as ip or header:x-api-key; default ip"},
     "algorithm": {"choices": [name for name, _ in algorithm_choices()], "help": "default sliding_window"},
     "path": {"metavar": "P", "help": "one path; default all requests"},
     "prefix": {"metavar": "P", "help": "all paths below"},
@@ -229,13 +229,7 @@ BACKTEST = Subcommand(
         ("--format", {"help": "common, combined, json, or nginx's log_format; default: what it looks like"}),
         ("--suggest", {"action": "store_true", "help": "also a limit for one rule, with its reason and the curve"}),
         ("--json", {"action": "store_true", "help": "one JSON object"}),
-    ],
-    groups=[
-        (
-            "a rule by its rates",
-            "as the fields of a rule in the admin",
-            [(f"--{name}", options) for name, options in OF_RATES.items()],
-        )
+        *((f"--{name}", options) for name, options in OF_RATES.items()),
     ],
     run=_backtest,
 )
