@@ -216,7 +216,7 @@ def _register_methods() -> None:
         arguments.register_at(limited)
 
 
-code_rates.add_finder(_register_methods)
+code_rates.finders.append(_register_methods)
 
 
 def _guarded(view: Any, door: ViewDoor) -> Any:

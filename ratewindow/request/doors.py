@@ -103,12 +103,7 @@ def must_be_async(functions: str, view: str) -> str:
     return f"the {functions} is given by an async function, and {view} is not async: give a plain function"
 
 
-_finders: list[Finder] = []
-
-
-def add_finder(finder: Finder) -> None:
-    """Let `finder` add the doors that a view has for a request further in, as those of REST framework."""
-    _finders.append(finder)
+finders: list[Finder] = []  # of the doors that a view has for a request further in, as those of REST framework
 
 
 def with_door(guard: Guard, door: Door) -> Guard:
@@ -122,7 +117,7 @@ def doors_of(request: HttpRequest) -> list[Door]:
     doors: list[Door] = [PathDoor()] if has_middleware() else []
     match = match_of(request)
     if match is not None:
-        doors += [*_of_view(match.func, request), *(door for find in _finders for door in find(request, match.func))]
+        doors += [*_of_view(match.func, request), *(door for find in finders for door in find(request, match.func))]
     return [*{id(door): door for door in doors}.values()]  # a decorator copies the attributes of what it decorates
 
 

@@ -13,5 +13,5 @@ from ratewindow.rules import code_rates
 
 __all__ = ["AnonRateThrottle", "RuleThrottle", "ScopedRateThrottle", "SimpleRateThrottle", "UserRateThrottle"]
 
-code_rates.add_finder(views.problems)
-doors.add_finder(views.doors)
+code_rates.finders.append(views.problems)
+doors.finders.append(views.doors)

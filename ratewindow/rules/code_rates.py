@@ -78,7 +78,8 @@ MOST_BY_CALLS = 1000
 _uses: dict[str, set[CodeRate]] = {}
 _by_calls: deque[CodeRate] = deque()
 last_of_calls: dict[str, Rule] = {}  # by name: the last valid rate of functions that calls give
-_finders: list[Callable[[], object]] = []
+# Called before `load_names` returns: each registers the uses that only an inspection of the views finds.
+finders: list[Callable[[], object]] = []
 
 
 def register(use: CodeRate) -> None:
@@ -107,11 +108,6 @@ def register_call(use: CodeRate) -> None:
         _uses.get(oldest.name, set()).discard(oldest)
         if not _uses.get(oldest.name):
             _uses.pop(oldest.name, None)
-
-
-def add_finder(finder: Callable[[], object]) -> None:
-    """Call `finder` before `load_names` returns: it registers the uses that only an inspection of the views finds."""
-    _finders.append(finder)
 
 
 def uses() -> dict[str, set[CodeRate]]:
@@ -173,7 +169,7 @@ def load_names() -> set[str]:
     from django.urls import get_resolver
 
     _ = get_resolver().url_patterns
-    for finder in _finders:
+    for finder in finders:
         finder()
     return {name for name in list(_uses) if rated(name)}
 

@@ -190,13 +190,13 @@ def failing(request: HttpRequest, view: Any) -> list[Any]:
 
 
 def test_a_tried_rule_does_not_run_the_code_of_views_that_do_not_name_it(monkeypatch):
-    monkeypatch.setattr(doors, "_finders", [failing])
+    monkeypatch.setattr(doors, "finders", [failing])
     with site(*urls("")):
         assert backtest(Logged(TEN), of_rates("2/m")).total.refused == Bounds(8, 8)
 
 
 def test_where_the_code_of_a_view_fails_it_is_said(monkeypatch):
-    monkeypatch.setattr(doors, "_finders", [failing])
+    monkeypatch.setattr(doors, "finders", [failing])
     with site(*urls("")), pytest.raises(ValueError, match=r"own code fails .* GET /: LookupError: no tenant"):
         backtest(Logged(TEN), of_site())
 
