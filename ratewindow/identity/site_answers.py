@@ -8,7 +8,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest
@@ -22,6 +22,7 @@ from ratewindow.limiter.keys import MOST_REMEMBERED
 from ratewindow.limiter.problem import Problem
 
 Who = HttpRequest | str | tuple[str, ...]
+Function = TypeVar("Function", bound=Callable[[Any], Any])
 
 MOST_NAME = 64  # characters
 MOST_CACHED = 10_000  # answers of one function in one process
@@ -123,24 +124,28 @@ class SiteFunction:
 class SiteFunctions(dict[str, SiteFunction]):
     """The functions that a site registers for one use, by name."""
 
-    def __init__(self, what: str, holds: str) -> None:
+    def __init__(self, what: str, holds: str, of_requests_alone: bool = False) -> None:
         super().__init__()
-        self._what, self._holds = what, holds
+        self._what, self._holds, self._of_requests_alone = what, holds, of_requests_alone
 
-    def check_name(self, name: str) -> None:
-        """Raise ValueError for what is no name, such as the function itself where the parentheses are missing."""
+    def decorator(self, name: str, cache: str | timedelta | None = None) -> Callable[[Function], Function]:
+        """Registers a function under this name. Raises ValueError for what is no name, such as the function itself where the
+        parentheses are missing, and for a name that belongs to another function."""
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MOST_NAME:
             raise ValueError(
                 f'{name!r} is no name: write for example @ratewindow.{self._what}("by plan"), of {MOST_NAME} characters'
             )
 
-    def register(self, name: str, function: Callable[[Any], Any], cache: str | timedelta | None = None) -> SiteFunction:
-        """Raises ValueError for what is wrong, and for a name that belongs to another function."""
-        made = SiteFunction(self._what, name, function, self._holds, cache)
-        if (known := self.get(name)) is not None and known.place != made.place:
-            raise ValueError(f"{self._what} {name!r} belongs to {known.place}: choose another name")
-        self[name] = made
-        return made
+        def register(function: Function) -> Function:
+            made = SiteFunction(self._what, name, function, self._holds, cache)
+            if self._of_requests_alone and made.argument == "identity":
+                raise ValueError(f"{self._what} {name!r} is asked about requests alone: name its function's argument request")
+            if (known := self.get(name)) is not None and known.place != made.place:
+                raise ValueError(f"{self._what} {name!r} belongs to {known.place}: choose another name")
+            self[name] = made
+            return function
+
+        return register
 
     def named(self, name: str) -> SiteFunction:
         """The function of that name. Raises ValueError if no code registers it."""

@@ -8,23 +8,20 @@ import re
 from collections.abc import Callable
 from functools import lru_cache, partial
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 
 from django.apps import apps
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow.conf import site_functions
-from ratewindow.identity.site_answers import SiteFunction, SiteFunctions
+from ratewindow.identity.site_answers import Function, SiteFunction, SiteFunctions
 from ratewindow.limiter.problem import Problem
-
-Function = TypeVar("Function", bound=Callable[[HttpRequest], Any])
 
 CONDITION, PERMISSION = "condition", "permission"
 EVERY_USER = "authenticated"
 OF_USERS = {EVERY_USER: _("Everybody who is logged in"), "staff": _("Staff"), "superuser": _("Superusers")}
 _HOLDS = "it is taken as not true"
-registered = SiteFunctions(CONDITION, _HOLDS)
+registered = SiteFunctions(CONDITION, _HOLDS, of_requests_alone=True)
 
 
 def condition(name: str) -> Callable[[Function], Function]:
@@ -34,14 +31,7 @@ def condition(name: str) -> Callable[[Function], Function]:
     It is called once for a request, and may be async. Put it in a module ``ratekeys`` of an installed app, which is imported when
     Django starts. Raises ValueError for a name that belongs to another function.
     """
-    registered.check_name(name)
-
-    def register(function: Function) -> Function:
-        if registered.register(name, function).argument == "identity":
-            raise ValueError(f"condition {name!r} is asked about requests alone: name its function's argument request")
-        return function
-
-    return register
+    return registered.decorator(name)
 
 
 def is_condition(text: str) -> bool:

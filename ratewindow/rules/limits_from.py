@@ -6,17 +6,15 @@ A rule's own limits hold where its function returns None or fails, or where no c
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from ratewindow.conf import site_functions
-from ratewindow.identity.site_answers import SiteFunction, SiteFunctions, Who
+from ratewindow.identity.site_answers import Function, SiteFunction, SiteFunctions, Who
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.limiter.types import Window, too_much
 from ratewindow.rules.code_rates import rate_text
 from ratewindow.rules.rate_options import said
 from ratewindow.rules.rule import Rule, check_soft
-
-Function = TypeVar("Function", bound=Callable[[Any], Any])
 
 _HOLDS = "the rule's own limits hold"
 registered = SiteFunctions("limits", _HOLDS)
@@ -34,13 +32,7 @@ def limits(name: str, *, cache: str | timedelta | None = None) -> Callable[[Func
     module ``ratekeys`` of an installed app, which is imported when Django starts. Raises ValueError for a name that belongs to
     another function, or what cannot be cached.
     """
-    registered.check_name(name)
-
-    def register(function: Function) -> Function:
-        registered.register(name, function, cache)
-        return function
-
-    return register
+    return registered.decorator(name, cache)
 
 
 def taken(rule: Rule, who: Who, identity: str) -> Rule:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _no_functions_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conditions, "registered", SiteFunctions("condition", "it is taken as not true"))
+    monkeypatch.setattr(conditions, "registered", SiteFunctions("condition", "it is taken as not true", of_requests_alone=True))
 
 
 def user(name: str, permission: str = "", **fields: Any) -> User:
@@ -215,6 +215,7 @@ def test_a_condition_is_shown_and_stored_as_it_is() -> None:
 def test_a_condition_is_asked_about_requests_alone() -> None:
     with pytest.raises(ValueError, match="condition 'approved author' is asked about requests alone"):
         ratewindow.condition("approved author")(lambda identity: True)
+    assert "approved author" not in conditions.registered
 
 
 @pytest.mark.parametrize("name", ["condition", "permission"])
