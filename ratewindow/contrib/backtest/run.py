@@ -27,6 +27,7 @@ from ratewindow.limiter.types import Check, RuleDecision, Window
 from ratewindow.request.doors import Door, PathDoor, doors_of
 from ratewindow.rulebook import current, reading
 from ratewindow.rules import code_rates
+from ratewindow.rules.limits_from import like
 from ratewindow.rules.rate_options import parse_options
 from ratewindow.rules.rule import Rule, check_pattern, parse_methods
 
@@ -60,14 +61,15 @@ def of_site() -> Plan:
 
 
 def of_rule(name: str, rates: str = "") -> Plan:
-    """One rule of the site, of the admin or of its code, or what it would be at other rates. Raises ValueError."""
+    """One rule of the site, of the admin or of its code, or what it would be at other rates, which count as another rate for a
+    client does. Raises ValueError."""
     reading.reload()
     code_rates.load_names()
     rule = current.held().by_name.get(name) or code_rates.rule(name)
     if rule is None:
         raise Problem("there is no rule {name!r}: manage.py ratewindow rules lists them", name=name[:64])
     if rates:
-        rule = replace(rule, windows=_at_other_rates(rule, rates))
+        rule = replace(rule, windows=like(_windows(rates), rule.windows))
     if not rule.windows:
         raise Problem("rule {name!r} has no limits: add one, or write a rate to try", name=name)
     return _enforced(rule)
@@ -84,13 +86,6 @@ def of_rates(
     recipe(key)
     windows = _windows(rates, algorithm)
     return _enforced(Rule(NAME, windows, key=key, applies_to=applies_to, pattern=pattern, methods=parse_methods(methods)))
-
-
-def _at_other_rates(rule: Rule, rates: str) -> tuple[Window, ...]:
-    """Other rates, with the algorithm of the rule's limit for the period, or else of its first one."""
-    by_period = {window.period_ms: window.algorithm for window in reversed(rule.windows)}
-    usual = rule.windows[0].algorithm if rule.windows else "sliding_window"
-    return tuple(Window(each.limit, each.period_ms, by_period.get(each.period_ms, usual)) for each in _windows(rates))
 
 
 def _windows(rates: str, algorithm: str | None = None) -> tuple[Window, ...]:
