@@ -1,15 +1,12 @@
 """The keys of logins: the name that is tried, the device that tries it, and its network."""
 
-import ipaddress
-
 from django.http import HttpRequest
 
 from ratewindow.contrib.logins.attempt import NAME_KEY, attempt_of
+from ratewindow.counting.sheets import network_in
 from ratewindow.identity import original
 from ratewindow.identity.address import ip
 from ratewindow.identity.custom_keys import ratekey
-
-NETWORKS = {4: 24, 6: 48}  # the length of a network's prefix
 
 
 @ratekey(NAME_KEY, needs_user=False)
@@ -28,10 +25,5 @@ def login_device(request: HttpRequest) -> str | None:
 
 @ratekey("network", needs_user=False)
 def network(request: HttpRequest) -> str | None:
-    """The /24 or /48 that an address belongs to."""
-    address = ip(original(request)).partition(":")[2].partition("/")[0]
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return None
-    return str(ipaddress.ip_network((found, NETWORKS[found.version]), strict=False))
+    """The /24 or /48 that an address belongs to, as the report names it."""
+    return network_in(ip(original(request))).removeprefix("ip:") or None
