@@ -18,17 +18,15 @@ from rest_framework.request import Request
 
 from ratewindow.identity import original
 from ratewindow.limiter.types import Decision
-from ratewindow.request import count_by_answer, decide as decisions, doors, guard, headers, prepare, refusal, visit
+from ratewindow.request import count_by_answer, decide as decisions, doors, guard, headers, refusal, visit
 from ratewindow.rulebook import current
 from ratewindow.rules.rule import Rule
 
 
-class Together:
+class Together(doors.Door):
     """Several throttles as one door."""
 
-    cost: prepare.Cost = 1
     at_view = True
-    awaited: doors.Awaited | None = None
 
     def __init__(self, throttles: Iterable[Any], view: Any, block: bool = True, request: Request | None = None) -> None:
         self._throttles, self._view, self.block, self._request = throttles, view, block, request

@@ -17,13 +17,14 @@ from ratewindow.contrib.logins.attempt import Attempt, is_forgiven
 from ratewindow.contrib.logins.targets import EVERY, KNOWN, STRANGERS
 from ratewindow.limiter.types import Decision, What
 from ratewindow.request import decide, visit
+from ratewindow.request.doors import Door
 from ratewindow.request.guard import Passage
-from ratewindow.request.prepare import Cost, waited
+from ratewindow.request.prepare import waited
 from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules.rule import Rule
 
 
-class LoginDoor:
+class LoginDoor(Door):
     """The door for the rules that apply to every login, and to those of one kind: of strangers, or from known devices.
 
     Rules that count failures charge a stranger before the password is checked, and refund a right one: however many try at once,
@@ -31,11 +32,6 @@ class LoginDoor:
     a stranger where no guard stands around the request, since nobody could refund. No rule refuses an attempt that is forgiven; a
     block does.
     """
-
-    cost: Cost = 1
-    block = True
-    at_view = False
-    awaited = None
 
     def __init__(self, kind: str, is_guarded: bool = False, is_forgiven: bool = False) -> None:
         self._kind, self._holds, self._is_forgiven = kind, is_guarded and kind == STRANGERS, is_forgiven
