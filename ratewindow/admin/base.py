@@ -113,6 +113,15 @@ class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return super().changelist_view(request, extra_context)
 
 
+class ReadOnlyAdmin(RecordedAdmin):
+    """A `ModelAdmin` of rows that nobody adds, changes or deletes."""
+
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    has_change_permission = has_delete_permission = has_add_permission
+
+
 def _enforced() -> dict[str, Rule]:
     """The enforced rules by name, as they are stored."""
     return {row.name: rule for row, rule in reading.readings() if isinstance(rule, Rule) and rule.mode == Mode.ENFORCE}

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy as _
 
-from ratewindow.admin.base import RecordedAdmin, edits_no_rule, register, render_page, reverse
+from ratewindow.admin.base import ReadOnlyAdmin, edits_no_rule, register, render_page, reverse
 from ratewindow.admin.report import page
 from ratewindow.admin.state import state_page, switch_page
 from ratewindow.conf import time_zone
@@ -78,8 +78,8 @@ def export(request: HttpRequest) -> HttpResponse:
 
 
 @register(ThrottleStat)
-class ReportAdmin(RecordedAdmin):
-    """One read-only page, since single rows mean nothing."""
+class ReportAdmin(ReadOnlyAdmin):
+    """One page, since single rows mean nothing."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -90,11 +90,6 @@ class ReportAdmin(RecordedAdmin):
             path("switch/", edits_no_rule(view(partial(switch_page, self))), name="ratewindow_switch"),
             path("export/", view(export), name="ratewindow_report_export"),
         ]
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    has_change_permission = has_delete_permission = has_add_permission
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
         """Staff who may only switch limits see the model in the index, too."""

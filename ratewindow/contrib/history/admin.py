@@ -21,7 +21,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _, pgettext
 
-from ratewindow.admin.base import RecordedAdmin, register, render_page, reverse
+from ratewindow.admin.base import ReadOnlyAdmin, register, render_page, reverse
 from ratewindow.contrib.history import files, staff, values
 from ratewindow.contrib.history.models import Edit
 from ratewindow.contrib.history.words import Entry
@@ -46,7 +46,7 @@ class ReasonForm(forms.Form):
 
 
 @register(Edit)
-class EditAdmin(RecordedAdmin):
+class EditAdmin(ReadOnlyAdmin):
     list_filter = ["kind", "action", "at"]
     list_display_links = None
     list_per_page = 50
@@ -70,11 +70,6 @@ class EditAdmin(RecordedAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Edit | None = None) -> bool:
         kinds = staff.viewable(request.user)
         return bool(kinds) if obj is None else obj.kind in kinds
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    has_change_permission = has_delete_permission = has_add_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Edit]:
         return super().get_queryset(request).filter(kind__in=staff.viewable(request.user))
