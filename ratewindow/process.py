@@ -72,10 +72,10 @@ def _renew() -> None:
         stores.drop,
         news.left_out.forget,
         without_redis.forget_counts,
-        late_charges.forget_missed,
+        late_charges.missed.clear,
         counters.reset,
         processes.reset,
-        reading.forget_changes,
+        reading.changed.clear,
         *(room.reset for room in rooms.installed()),
         current.renew,
         kill_switch.renew,
@@ -95,7 +95,7 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
             stores.close,
             outage.reset,
             without_redis.forget_counts,
-            late_charges.forget_missed,
+            late_charges.missed.clear,
             told_once.claim.cache_clear,
         ):
             close()

@@ -59,7 +59,7 @@ def has_work() -> set[str]:
 @pytest.fixture
 def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has read its rules and announced its site a moment ago."""
-    reading.forget_changes()
+    reading.changed.clear()
     processes.send_turns()
     for chore in process.CHORES:
         monkeypatch.setattr(chore, "due_s", float("inf"))
@@ -78,7 +78,7 @@ def test_an_idle_process_needs_one_thread_and_others_while_they_have_something_t
     edits._state.edited = True
     assert has_work() == {"rules"}
     edits._state.edited = False
-    reading._changed.append("login")
+    reading.changed.append("login")
     assert has_work() == {"signals"}
     reading.send_changes()
     stores.shards.failed("127.0.0.1:1", TimeoutError())

@@ -83,32 +83,23 @@ async def on_astore(call: Callable[[Any], Any]) -> None:
     await stores.answered(call(await stores.astore()))
 
 
-_missed: deque[Any] = deque(maxlen=MOST_MISSED)
-
-
-def refund_later(refunds: Refunds) -> None:
-    """Keep what Redis was not there for: what did not count must not stay counted."""
-    _missed.extend(refunds)
+# Refunds that Redis was not there for: what did not count must not stay counted.
+missed: deque[Any] = deque(maxlen=MOST_MISSED)
 
 
 def has_missed() -> bool:
-    return bool(_missed) and not outage.breaker.open
-
-
-def forget_missed() -> None:
-    """In a fork, whose parent refunds them, and where the settings lead to another server."""
-    _missed.clear()
+    return bool(missed) and not outage.breaker.open
 
 
 def refund_missed() -> None:
     """Refund what was kept, once Redis answers again. A count that has ended meanwhile is left alone."""
     while has_missed():
-        first = [_missed.popleft() for _ in range(min(len(_missed), MOST_AT_ONCE))]
+        first = [missed.popleft() for _ in range(min(len(missed), MOST_AT_ONCE))]
         try:
             stores.store().refund(first)
         except (RedisError, OSError) as error:
             if faults.of(error).concerns is faults.Concerns.SERVER:  # else they would fail for ever, and hold up the others
-                _missed.extendleft(reversed(first))
+                missed.extendleft(reversed(first))
             raise
 
 

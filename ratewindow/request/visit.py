@@ -88,7 +88,7 @@ class Visit:
         else make it forget them each time."""
         cause, _ = yield from late_charges.refund(refunds, self.decision, forget=False, flag=flag)
         if cause:
-            late_charges.refund_later(refunds)
+            late_charges.missed.extend(refunds)
         else:
             late_charges.show_refunded(self.decision.parts, refunds)
         return not cause

@@ -128,15 +128,15 @@ def _hold(book: current.Rulebook, number: int) -> None:
     before, now = current.hold(book, number)
     old, new = before.by_name if before is not None else {}, now.by_name if now is not None else {}
     if before is not None and (names := [name for name in old.keys() | new.keys() if old.get(name) != new.get(name)]):
-        _changed.extend(names)
+        changed.extend(names)
         background.hurry(send_changes_apart)
 
 
-_changed: deque[str] = deque()  # names of rules; those added while receivers are busy are sent together
+changed: deque[str] = deque()  # names of rules; those added while receivers are busy are sent together
 
 
 def has_changes() -> bool:
-    return bool(_changed)
+    return bool(changed)
 
 
 def send_changes() -> None:
@@ -144,7 +144,7 @@ def send_changes() -> None:
     names = set()
     with contextlib.suppress(IndexError):  # another thread may send, too
         while True:
-            names.add(_changed.popleft())
+            names.add(changed.popleft())
     if names:
         rules_changed.send_robust(RateRule, changed=sorted(names))
 
@@ -155,11 +155,6 @@ def send_changes_apart() -> None:
         send_changes()
     finally:
         close_old_connections()  # a receiver may have used the database, and no request ends in this thread
-
-
-def forget_changes() -> None:
-    """In a fork: the parent sends its own."""
-    _changed.clear()
 
 
 def _logged_once(words: str, error: Exception) -> Problem:

@@ -179,11 +179,11 @@ def test_a_refund_that_was_missed_is_tried_again_only_if_the_server_was_away(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    late_charges.refund_later([(Check("login", (Window(5, 60_000),), ("rw:s:x:{y}",)), [1])])
+    late_charges.missed.extend([(Check("login", (Window(5, 60_000),), ("rw:s:x:{y}",)), [1])])
     monkeypatch.setattr(stores.store(), "refund", fail)
     try:
         with pytest.raises(redis.RedisError):
             late_charges.refund_missed()
-        assert len(late_charges._missed) == left
+        assert len(late_charges.missed) == left
     finally:
-        late_charges.forget_missed()
+        late_charges.missed.clear()

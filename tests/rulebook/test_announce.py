@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def heard() -> Iterator[list[list[str]]]:
-    reading.forget_changes()
+    reading.changed.clear()
     told: list[list[str]] = []
 
     def listen(changed: list[str], **_: Any) -> None:

@@ -15,7 +15,7 @@ def reset_process() -> None:
         part.reset()  # type: ignore[attr-defined]
     for room in rooms.installed():
         room.reset()
-    late_charges.forget_missed()
+    late_charges.missed.clear()
     told_once.claim.cache_clear()
     news.left_out.forget()
     site_functions.failing.forget()
