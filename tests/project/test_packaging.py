@@ -140,6 +140,8 @@ def test_links_and_pictures_of_the_description_lead_somewhere_without_the_checko
     assert re.findall(r"""(?:\]\(|^\[[^]]+\]: |(?:src|href)=["'])(?!https?://|#)(.*)""", text, re.MULTILINE) == []
     urls = PYPROJECT["project"]["urls"]
     assert f"({urls['Documentation']}/pictures/" in text
+    assert f"({urls['Documentation']}/index.html)" in text
+    assert f"({urls['Documentation']}/developers/answers.html#headers)" in text
     assert f"({urls['Source']}/blob/v{PYPROJECT['project']['version']}/LICENSE)" in text
 
 
@@ -164,7 +166,7 @@ def environment(version, tmp_path):
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_a_site_on_each_python_has_nothing_to_correct(builder, wheel, environment, tmp_path):
-    run(builder, "-m", "pip", "--python", environment, "install", "--quiet", wheel)
+    run(builder, "-m", "pip", "--python", environment, "install", "--quiet", "--no-compile", wheel)
     run(environment, "-m", "django", "startproject", "mysite", tmp_path)
     with (tmp_path / "mysite" / "settings.py").open("a") as settings:
         settings.write(LIMITED_SITE)

@@ -37,6 +37,7 @@ def test_the_version_stands_in_one_place_and_where_people_read_of_it() -> None:
     found = files_with(PROJECT["version"])
     assert "pyproject.toml" in found
     assert {name for name in found if not name.endswith(".md")} == {"pyproject.toml"}
+    assert f"Version {PROJECT['version']}," in (CHECKOUT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
