@@ -5,6 +5,7 @@ import math
 import random
 import re
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -249,9 +250,9 @@ def test_a_window_by_the_calendar_ends_with_the_month() -> None:
 
 def test_the_view_of_the_docs_shows_the_one_who_asks() -> None:
     """Whom REST framework has authenticated, whom Django's own request does not know."""
-    text = (Path(__file__).parents[2] / "docs/developers/plans.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs/howto/show_limits.md").read_text(encoding="utf-8")
     place: dict[str, Any] = {}
-    exec(text.split("With REST framework:")[1].split("```python")[1].split("```")[0], place)
+    exec(dedent(text.split("with REST framework:")[1].split("```python")[1].split("```")[0]), place)
     view = place["MyLimits"].as_view(authentication_classes=[])
     define("api", "5/m")
     ratewindow.hit("api", "user:1")
