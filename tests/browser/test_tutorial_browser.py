@@ -30,11 +30,15 @@ class Steps:
     def _sees(self, text: str) -> None:
         assert text in re.sub(r"\s+", " ", self._page.inner_text("body"))
 
-    def change(self, site: str) -> None:
-        self._page.goto(f"{site}/admin/")
+    def login(self, site: str) -> None:
+        self._page.goto(f"{site}/accounts/login/")
         self._page.fill("[name=username]", "ann")
         self._page.fill("[name=password]", "tea-and-scones")
         self._click("Log in")
+        self._sees("coffee,30")
+
+    def change(self, site: str) -> None:
+        self._page.goto(f"{site}/admin/")
         self._click("Rules")
         self._sees("1 refused")  # the sixth guess
         self._click("Edit here")
@@ -63,7 +67,7 @@ class Steps:
 
     def explain(self, site: str) -> None:
         code = self._page.locator("code").inner_text()
-        self._page.goto(f"{site}/admin/ratewindow/raterule/")
+        self._click("Open the report of rate limits")
         self._click("Explain")
         self._page.fill("[name=code]", code)
         self._click("Explain", "form.rw-choose")
