@@ -142,7 +142,7 @@ class Reader:
 
     def _compare(self, block: str) -> None:
         printed = [line.strip() for line in self._printed.splitlines()]
-        for line in block.splitlines():
+        for line in self._here(block).splitlines():
             begins, ellipsis, _ = line.partition("…")
             is_seen = any(each.startswith(begins) if ellipsis else each == line for each in printed)
             assert is_seen, f"the page says {line!r}, and its reader sees:\n{self._printed}"
