@@ -116,6 +116,7 @@ class Room(AppConfig):
     tasks: Mapping[str, str] = {}  # of `ratewindow.tasks`: the dotted path of a function that returns lines for the log
     targets: Mapping[str, Target] = {}  # by the value of `applies_to`, of at most eight characters
     keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text
+    key_names: Collection[str] = ()  # of its keys in Redis, after the prefix; nothing else may begin so
     tabs: Collection[Tab] = ()  # its pages in the row of tabs
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
 

@@ -1,4 +1,5 @@
-"""Deletes what nobody needs: blocks that ended long ago, and in Redis the state of no rule, and what would never expire.
+"""Deletes what nobody needs: blocks that ended long ago, and in Redis the state of no rule, and what would never expire; for a
+site that leaves, all that is in Redis.
 
 All state expires by itself. What a run leaves, since it was killed or a server did not answer, goes a little later.
 """
@@ -10,7 +11,7 @@ from typing import Any, cast
 
 import redis
 
-from ratewindow import rooms
+from ratewindow import conf, rooms
 from ratewindow.conf import time_zone
 from ratewindow.models import Override, RateRule, origin
 from ratewindow.models.overrides import KEPT
@@ -73,6 +74,22 @@ def _clean_endless(master: redis.Redis, keys: Sequence[bytes], dry_run: bool) ->
     return len(endless) if dry_run else sum(_ask(master, endless))
 
 
+def clean_everything(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECOND) -> str:
+    """Delete whatever has a name of ours. Raise SharedPrefix, and delete nothing, if it may belong to another site."""
+    if process_clients.in_memory():
+        return "nothing to delete: with memory:// each process counts for itself, and its counts end with it"
+    shared_prefix.refuse_when_shared()
+    prefix = conf.current().key_prefix
+    names = {name.encode() for part in (state_keys, *(room for room, _ in rooms.known())) for name in part.key_names}
+    seen, ours = 0, 0
+    for master in process_clients.masters():
+        for keys in _pages(master, f"{prefix}:*", keys_per_second):
+            named = [("UNLINK", key) for key in keys if key.split(b":")[1] in names]
+            seen += len(keys)
+            ours += len(named) if dry_run else sum(_ask(master, named))
+    return f"{seen} keys seen under the prefix {prefix!r}, {ours} of ratewindow {_deleted(dry_run)}"
+
+
 def read_owned() -> Callable[[str], bool]:
     """Whether a state belongs to a rule as they are now, by its 16 characters: those of the windows and locks of rules in the
     database, and any of rules that only code knows, that cannot be read, since they may be corrected, or that have other limits
@@ -97,15 +114,21 @@ def _scan(master: redis.Redis, keys_per_second: int) -> Iterator[dict[bytes, str
     prefix = state_keys.state_prefix()
     named = re.compile(re.escape(prefix).encode() + rb"([A-Za-z0-9_-]{16}):\{[^{}]*\}")
     batch: dict[bytes, str] = {}
-    cursor = -1
-    while cursor:
-        cursor, keys = cast("tuple[int, list[bytes]]", master.scan(max(0, cursor), f"{prefix}*", AT_ONCE))
+    for keys in _pages(master, f"{prefix}*", keys_per_second):
         batch.update((key, match[1].decode()) for key in keys if (match := named.fullmatch(key)))
         if len(batch) >= BATCH:
             yield batch
             batch = {}
-        time.sleep(AT_ONCE / keys_per_second)  # others' keys, which do not match, take the server's time, too
     yield batch
+
+
+def _pages(master: redis.Redis, pattern: str, keys_per_second: int) -> Iterator[list[bytes]]:
+    """The keys that match, as one call after another returns them."""
+    cursor = -1
+    while cursor:
+        cursor, keys = cast("tuple[int, list[bytes]]", master.scan(max(0, cursor), pattern, AT_ONCE))
+        yield keys
+        time.sleep(AT_ONCE / keys_per_second)  # others' keys, which do not match, take the server's time, too
 
 
 def _ask(master: redis.Redis, commands: Sequence[tuple[Any, ...]]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The name of every Redis key of the core, what it holds and how long it lives. Rooms name their own.
+"""The name of every Redis key of the core, what it holds and how long it lives. Rooms name their own: `Room.key_names`.
 
 =====================================  ======  ==========================================================
 name                                   type    what
@@ -29,6 +29,7 @@ from ratewindow import conf
 from ratewindow.limiter.keys import LAYOUT, digest, identity_tag
 from ratewindow.limiter.types import Window
 
+key_names = ("s", "token", "switch", "{processes}", "{minutes}", "sites")  # after the prefix
 LOCK_TAG = digest(f"{LAYOUT} lock", 6)
 
 

@@ -17,6 +17,7 @@ class AlertsConfig(rooms.Room):
     verbose_name = _("Alerts of rate limits")
     gives = "alerts by mail, log, webhook or signal, and yesterday's report by mail"
     stores = "a row for each channel, with the secret of its webhook"
+    key_names = ["alerts"]
     tabs = [
         rooms.Tab(
             8,

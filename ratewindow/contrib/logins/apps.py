@@ -17,6 +17,7 @@ class LoginsConfig(rooms.Room):
     verbose_name = _("Rate limits: Logins")
     gives = "one count for every password that is tried, whatever the way in"
     stores = "who logged in from which address, in Redis for a day; a cookie with who has logged in there"
+    key_names = ["login"]
     keys = {"login": _("login name tried"), "login_device": _("known device"), "network": _("network")}
     subcommands = {"protect": "ratewindow.contrib.logins.commands.protect:PROTECT"}
 

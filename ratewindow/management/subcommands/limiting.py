@@ -4,7 +4,8 @@
 import argparse
 import getpass
 import socket
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import redis
@@ -15,7 +16,7 @@ from django.db import DatabaseError
 
 from ratewindow import checks, conf, rooms
 from ratewindow.counting.collecting import collect_stats
-from ratewindow.health import emergency, overview
+from ratewindow.health import emergency, overview, processes
 from ratewindow.management.subcommand import REASON, Subcommand, table
 from ratewindow.management.subcommands import rules
 from ratewindow.operations import cleaning, switch_off
@@ -53,6 +54,28 @@ def _rate(text: str) -> int:
     return int(text)
 
 
+def _clean(options: dict[str, Any], stdout: Any) -> None:
+    dry_run, how_fast = options["dry_run"], options["rate"]
+    if not options["everything"]:
+        lines: Iterable[str] = cleaning.clean(dry_run, how_fast)
+    elif dry_run or process_clients.in_memory() or _is_sure(options["asks"], stdout):
+        lines = [cleaning.clean_everything(dry_run, how_fast)]
+    else:
+        lines = ["Nothing was deleted."]
+    for line in lines:
+        stdout.write(line)
+
+
+def _is_sure(asks: bool, stdout: Any) -> bool:
+    """Whether all may go. CommandError where nobody can be asked."""
+    running = len(processes.everywhere(process_clients.patient_client()))
+    stdout.write(f"Processes that run now: {running}. Those with the middleware, a decorator or a throttle write to Redis again.")
+    if asks and not sys.stdin.isatty():
+        raise CommandError("Nobody can be asked here whether all counts and penalties may go: add --no-input if they may.")
+    question = f"Delete all that ratewindow has in {process_clients.shown()}, counts and penalties included? Type yes: "
+    return not asks or input(question) == "yes"
+
+
 OFF = Subcommand(
     "off",
     "Switch all limits off in every process: nothing is refused or counted.",
@@ -73,10 +96,13 @@ COLLECT = Subcommand(
 CLEAN = Subcommand(
     "clean",
     "Delete from Redis the state of rules that have been deleted or changed, and no other key. Delete from the database blocks "
-    "and exemptions that ended more than a month ago, and edits of them that are older than the statistics.",
-    lambda options, stdout: [stdout.write(line) for line in cleaning.clean(options["dry_run"], options["rate"])],
+    "and exemptions that ended more than a month ago, and edits of them that are older than the statistics. With --everything, "
+    "delete from Redis all that ratewindow has written, and nothing from the database: for a site that leaves.",
+    _clean,
     [
         ("--dry-run", {"action": "store_true", "help": "only report what would be deleted"}),
+        ("--everything", {"action": "store_true", "help": "all that ratewindow has in Redis, for a site that leaves"}),
+        ("--no-input", {"action": "store_false", "dest": "asks", "help": "do not ask before --everything"}),
         (
             "--rate",
             {
