@@ -9,6 +9,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Browser tests need Debian's chromium; where it is absent they say so, and the rest runs.
 BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
 
+# mysqlclient is compiled: where MariaDB's headers are absent, the tests of MariaDB say so.
+MYSQL := $(if $(wildcard /usr/bin/mariadb_config),$(VENV)/.mysql)
+
 # One test process more than there are processors: tests of servers, browsers and workers leave these idle for a quarter of the time.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
@@ -16,7 +19,7 @@ export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS
 PARALLEL := $(if $(RATEWINDOW_REDIS_URL),,-n auto --dist loadfile --no-loadscope-reorder)
 
 # Suites beside the tests that mirror the package: each says in its README.md what it shows and needs.
-SUITES := badinputs browser faults migration seeds serving sites together
+SUITES := badinputs browser databases faults migration seeds serving sites together
 
 # Each of the many programs that tests start would compile all it imports, in half a second more.
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,7 +33,7 @@ help: ## show this list (the default)
 demo: $(VENV)/.demo ## run the demo site with its own Redis, worker and scheduler (PORT=8000)
 	@exec $(BIN)/python -m testproject.demo --port $(PORT)
 
-test: $(VENV)/.test $(VENV)/.docs $(BROWSER) ## run the tests against a real server (ARGS="-k backtest" for some): before each merge
+test: $(VENV)/.test $(VENV)/.docs $(BROWSER) $(MYSQL) ## run the tests against a real server (ARGS="-k backtest" for some): before each merge
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 test-fast: $(VENV)/.test ## run the tests that mirror the package, without those that take long: on each save

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 from ratewindow.demo.settings import *  # noqa: F403
-from ratewindow.demo.settings import DATABASES, INSTALLED_APPS
+from ratewindow.demo.settings import INSTALLED_APPS
 from ratewindow.schedule import BEAT_SCHEDULE
+from testproject.databases import database
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SECRET_KEY = os.environ.get("TESTPROJECT_SECRET_KEY", "for demonstration and tests only, never for a site of your own")
@@ -28,7 +29,7 @@ ROOT_URLCONF = "testproject.urls"
 WSGI_APPLICATION = "testproject.wsgi.application"
 ASGI_APPLICATION = "testproject.asgi.application"
 
-DATABASES["default"]["NAME"] = os.environ.get("TESTPROJECT_DATABASE", BASE_DIR / "db.sqlite3")
+DATABASES = {"default": database(os.environ.get("TESTPROJECT_DATABASE", BASE_DIR / "db.sqlite3"))}
 
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"

@@ -10,8 +10,6 @@ import statistics
 import tempfile
 import time
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import django
 from django.conf import settings
@@ -21,6 +19,7 @@ from django.test import Client
 
 from benchmarks.machine import described
 from benchmarks.tables import table
+from testproject.databases import database
 from testproject.redis_server import redis_server
 from tests.support import postgres
 
@@ -32,13 +31,13 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true", help="fill and time PostgreSQL, which must be installed")
     asked = parser.parse_args()
     with contextlib.ExitStack() as stack:
-        database: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3"}
-        database["NAME"] = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-pages-"))) / "db.sqlite3"
         if asked.postgres:
-            database = postgres.database(stack.enter_context(postgres.server()))
+            place = postgres.url(stack.enter_context(postgres.server()))
+        else:
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="ratewindow-pages-")) + "/db.sqlite3"
         os.environ["RATEWINDOW_REDIS_URL"] = stack.enter_context(redis_server())
         os.environ["DJANGO_SETTINGS_MODULE"] = "testproject.settings"
-        settings.DATABASES = {"default": database}
+        settings.DATABASES = {"default": database(place)}
         settings.ROOT_URLCONF = "benchmarks.pages.visits"
         django.setup()
         stack.callback(connection.close)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Manager, Q
 
 from ratewindow import conf
@@ -28,6 +28,7 @@ MINUTES_AT_ONCE = 30  # in one transaction, so that a long backlog is stored pie
 LEAST_KEPT = timedelta(minutes=minutes.MOST_MINUTES)
 SPANS = {Resolution.MINUTE: timedelta(minutes=1), Resolution.HOUR: timedelta(hours=1), Resolution.DAY: timedelta(days=1)}
 BATCH = 500
+TRIES, REST_S = 5, 1.0  # of a transaction, and between the first two: each rest is twice as long
 
 Key = tuple[datetime, str]  # start and rule
 Row = TypeVar("Row", ThrottleStat, OffenderStat)
@@ -80,6 +81,7 @@ def _store(
     model: type[Row],
     read: Callable[[Q], dict[Key, Value]],
     add: Callable[[Resolution, Mapping[Key, Value]], int],
+    tries: int = TRIES,
     **columns: Any,
 ) -> int:
     """Raise the rows of minutes to what was counted, and those of their hours and days by as much; return how many were raised.
@@ -90,11 +92,17 @@ def _store(
     counted = {key: value for key, value in counted.items() if value}
     if not counted:
         return 0
-    with transaction.atomic():
-        _locked_rows(model, Resolution.MINUTE, counted, **columns)
-        known = read(of_keys(Resolution.MINUTE, counted))
-        grown = {key: more for key, value in counted.items() if (more := value.beyond(known[key]))}
-        return sum(add(resolution, added_up(grown, resolution)) for resolution in Resolution) if grown else 0
+    try:
+        with transaction.atomic():
+            _locked_rows(model, Resolution.MINUTE, counted, **columns)
+            known = read(of_keys(Resolution.MINUTE, counted))
+            grown = {key: more for key, value in counted.items() if (more := value.beyond(known[key]))}
+            return sum(add(resolution, added_up(grown, resolution)) for resolution in Resolution) if grown else 0
+    except OperationalError:  # such as a deadlock, from which MySQL frees one of two collectors
+        if tries == 1 or transaction.get_connection().in_atomic_block:
+            raise
+        time.sleep(REST_S * 2 ** (TRIES - tries))
+    return _store(counted, model, read, add, tries - 1, **columns)
 
 
 def added_up(values: Mapping[Key, Value], resolution: Resolution) -> dict[Key, Value]:
@@ -111,7 +119,7 @@ def of_keys(resolution: Resolution, keys: Iterable[Key]) -> Q:
 def _locked_rows(model: type[Row], resolution: Resolution, keys: Collection[Key], **more: Any) -> list[Row]:
     """The rows of these rules and times, which are made if they are missing, locked until the transaction is over."""
     # Writing first takes SQLite's only lock before reading; other databases lock the rows. Sorted, so that two collectors wait
-    # for each other instead of deadlocking.
+    # for each other instead of deadlocking, except on MySQL, which also locks what it inserts in vain.
     rows: Manager[Row] = model._default_manager
     new = [model(resolution=resolution, start=start, rule=rule, **more) for start, rule in sorted(keys)]
     rows.bulk_create(new, BATCH, ignore_conflicts=True)

@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                 ('resolution', models.CharField(choices=[('minute', 'Minute'), ('hour', 'Hour'), ('day', 'Day')], max_length=8, verbose_name='resolution')),
                 ('start', models.DateTimeField(verbose_name='start')),
                 ('kind', models.CharField(choices=[('all', 'All'), ('client', 'Client'), ('network', 'Network')], max_length=8, verbose_name='kind')),
-                ('value', models.CharField(blank=True, help_text='An identity as ANONYMIZE says it is stored, or a network.', max_length=255, verbose_name='value')),
+                ('value', ratewindow.models.fields.ExactField(blank=True, help_text='An identity as ANONYMIZE says it is stored, or a network.', max_length=255, verbose_name='value')),
                 ('refused', models.PositiveBigIntegerField(default=0, verbose_name='refused')),
                 ('would_refuse', models.PositiveBigIntegerField(default=0, verbose_name='would refuse')),
                 ('met', models.PositiveBigIntegerField(default=0, help_text='Of all: how many matched the rule.', verbose_name='requests')),

@@ -124,7 +124,14 @@ class MomentField(models.DateTimeField):  # type: ignore[type-arg]
         return value if value is None or settings.USE_TZ else timezone.make_naive(time_zone.aware(value))
 
 
-class _CanonicalField(models.CharField):  # type: ignore[type-arg]
+class ExactField(models.CharField):  # type: ignore[type-arg]
+    """Text of which ``ABC`` and ``abc`` are two values, also on MySQL and MariaDB, whose other collations take them for one."""
+
+    def db_parameters(self, connection: Any) -> Any:
+        return super().db_parameters(connection) | ({"collation": "utf8mb4_bin"} if connection.vendor == "mysql" else {})
+
+
+class _CanonicalField(ExactField):
     """Text that is saved in one form, which a row has from then on."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:

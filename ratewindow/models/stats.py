@@ -3,7 +3,7 @@
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from ratewindow.models.fields import MomentField
+from ratewindow.models.fields import ExactField, MomentField
 
 
 class Resolution(models.TextChoices):
@@ -71,7 +71,7 @@ class OffenderStat(models.Model):
     resolution = models.CharField(_("resolution"), max_length=8, choices=Resolution.choices)
     start = MomentField(_("start"))
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
-    value = models.CharField(
+    value = ExactField(
         _("value"),
         max_length=255,
         blank=True,

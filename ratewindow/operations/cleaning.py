@@ -79,15 +79,13 @@ def clean_everything(dry_run: bool = False, keys_per_second: int = KEYS_PER_SECO
     if process_clients.in_memory():
         return "nothing to delete: with memory:// each process counts for itself, and its counts end with it"
     shared_prefix.refuse_when_shared()
-    prefix = conf.current().key_prefix
     names = {name.encode() for part in (state_keys, *(room for room, _ in rooms.known())) for name in part.key_names}
-    seen, ours = 0, 0
+    count = 0
     for master in process_clients.masters():
-        for keys in _pages(master, f"{prefix}:*", keys_per_second):
-            named = [("UNLINK", key) for key in keys if key.split(b":")[1] in names]
-            seen += len(keys)
-            ours += len(named) if dry_run else sum(_ask(master, named))
-    return f"{seen} keys seen under the prefix {prefix!r}, {ours} of ratewindow {_deleted(dry_run)}"
+        for keys in _pages(master, f"{conf.current().key_prefix}:*", keys_per_second):
+            ours = [("UNLINK", key) for key in keys if key.split(b":")[1] in names]
+            count += len(ours) if dry_run else sum(_ask(master, ours))
+    return f"{count} keys of ratewindow under the prefix {conf.current().key_prefix!r} {_deleted(dry_run)}"
 
 
 def read_owned() -> Callable[[str], bool]:

@@ -84,7 +84,7 @@ def _of_rows(rows: "QuerySet[OffenderStat]") -> Who:
     bounds = {kind: Counted(*counted) for kind, *counted in rows.filter(value="").values_list("kind").annotate(*numbers)}
     clients, networks = (_group(rows.filter(kind=kind), bounds.get(kind, Counted())) for kind in (Kind.CLIENT, Kind.NETWORK))
     refused = would_refuse = ""
-    heads = rows.filter(kind=Kind.ALL).order_by(-(F("refused") + F("would_refuse")), "pk")
+    heads = rows.filter(kind=Kind.ALL).order_by((F("refused") + F("would_refuse")).desc(), "pk")
     for registers in heads.values_list("distinct", flat=True)[:MOST_REGISTERS]:
         refused, would_refuse = map(united, (refused, would_refuse), registers_of(registers))
     return Who(bounds.get(Kind.ALL, Counted()), clients, networks, refused, would_refuse)
@@ -92,7 +92,7 @@ def _of_rows(rows: "QuerySet[OffenderStat]") -> Who:
 
 def _group(rows: "QuerySet[OffenderStat]", bound: Counted) -> Group:
     names: QuerySet[Any, Any] = rows.exclude(value="").values_list("value").annotate(Sum("refused"), Sum("would_refuse"))
-    most = names.order_by(-(F("refused__sum") + F("would_refuse__sum")), "value")[: MOST_READ + 1]
+    most = names.order_by((F("refused__sum") + F("would_refuse__sum")).desc(), "value")[: MOST_READ + 1]
     return Group({value: Counted(refused, would) for value, refused, would in most}, bound).cut(MOST_READ)
 
 

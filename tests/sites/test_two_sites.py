@@ -2,9 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +9,8 @@ from typing import Any
 import pytest
 import redis
 
-from tests.support.demo import CHECKOUT
-from tests.support.postgres import pool_before, server
+from tests.support.postgres import pool_before, server, url
+from tests.support.programs import CHECKOUT, run
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +24,7 @@ class Site:
         self.environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "RATEWINDOW_REDIS_URL": redis_url, **environment}
 
     def _run(self, program: str) -> str:
-        code = f"import django; django.setup()\n{textwrap.dedent(program)}"
-        command = [sys.executable, "-c", code]
-        told = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=300)
-        assert told.returncode == 0, told.stderr
-        return told.stdout
+        return run(program, self.environment, self.folder)
 
     def live(self) -> None:
         """What a process of the site does within its first minute, with a rule and a count."""
@@ -96,7 +89,7 @@ def postgres_port() -> Iterator[int]:
 
 
 def on_postgres(folder: Path, redis_url: str, port: int) -> Site:
-    given = {"DJANGO_SETTINGS_MODULE": "tests.serving.site.settings", "SERVED_POSTGRES_PORT": str(port)}
+    given = {"DJANGO_SETTINGS_MODULE": "testproject.settings", "TESTPROJECT_DATABASE": url(port)}
     return Site(folder, redis_url, **given)
 
 

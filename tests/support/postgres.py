@@ -1,22 +1,19 @@
 """PostgreSQL, alone or behind pgbouncer in transaction mode, where every statement may meet another connection."""
 
 import contextlib
-import os
 import shutil
 import signal
 import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from testproject.redis_server import free_port
+from tests.support.daemons import as_user, own_folder, running, wait_until_ready
 
-START_TIMEOUT_S = 60.0
 USER = "postgres"  # neither server runs as root
+FAST = signal.SIGINT  # to PostgreSQL the fast way to end
 
 
 def programs() -> tuple[Path, Path] | None:
@@ -26,24 +23,34 @@ def programs() -> tuple[Path, Path] | None:
     return (folders[-1].parent, Path(bouncer)) if folders and bouncer else None
 
 
-def database(port: int) -> dict[str, Any]:
-    """The entry of ``DATABASES`` for a server, or for the pool before it."""
-    server = {"HOST": "127.0.0.1", "PORT": port, "USER": USER, "NAME": "postgres"}
-    return {"ENGINE": "django.db.backends.postgresql", **server}
+def url(port: int, name: str = USER) -> str:
+    """For ``TESTPROJECT_DATABASE``: a server, or the pool before it."""
+    return f"postgresql://{USER}@127.0.0.1:{port}/{name}"
 
 
 @contextlib.contextmanager
 def server() -> Iterator[int]:
     """The port of a server with a database ``postgres``."""
     programs_folder, _ = _found()
-    with tempfile.TemporaryDirectory(prefix="ratewindow-postgres-") as name:
-        folder, port = _own_folder(name), free_port()
+    with own_folder("ratewindow-postgres-", USER) as folder:
+        port = free_port()
         initdb = [programs_folder / "initdb", "-D", folder / "data", "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8"]
-        subprocess.run(_as_user([str(each) for each in initdb]), check=True, capture_output=True, cwd=folder)
+        subprocess.run(as_user(initdb, USER), check=True, capture_output=True, cwd=folder)
         options = f"-D {folder}/data -h 127.0.0.1 -p {port} -k {folder} -c fsync=off"
-        with _running([f"{programs_folder}/postgres", *options.split()], folder):
+        with running([programs_folder / "postgres", *options.split()], folder, USER, FAST):
             _wait_until_ready(programs_folder, port)
             yield port
+
+
+@contextlib.contextmanager
+def made_database(port: int, name: str) -> Iterator[str]:
+    """The address of a new database without tables, which is dropped at the end."""
+    programs_folder, _ = _found()
+    subprocess.run([*_client(programs_folder, port), f"CREATE DATABASE {name}"], check=True, capture_output=True)
+    try:
+        yield url(port, name)
+    finally:
+        subprocess.run([*_client(programs_folder, port), f"DROP DATABASE {name} WITH (FORCE)"], check=True, capture_output=True)
 
 
 @contextlib.contextmanager
@@ -57,15 +64,15 @@ def pooled() -> Iterator[int]:
 def pool_before(port: int) -> Iterator[int]:
     """The port of a pgbouncer before the server at this port; its connections take turns, transaction by transaction."""
     programs_folder, bouncer = _found()
-    with tempfile.TemporaryDirectory(prefix="ratewindow-pgbouncer-") as name:
-        folder, pool_port = _own_folder(name), free_port()
+    with own_folder("ratewindow-pgbouncer-", USER) as folder:
+        pool_port = free_port()
         settings = folder / "pgbouncer.ini"
         settings.write_text(
             f"[databases]\n* = host=127.0.0.1 port={port} user={USER}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
             f"listen_port = {pool_port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"
             "default_pool_size = 5\nmin_pool_size = 5\nserver_round_robin = 1\nignore_startup_parameters = extra_float_digits\n"
         )
-        with _running([str(bouncer), str(settings)], folder):
+        with running([bouncer, settings], folder, USER, FAST):
             _wait_until_ready(programs_folder, pool_port)
             yield pool_port
 
@@ -77,39 +84,10 @@ def _found() -> tuple[Path, Path]:
     return found
 
 
-def _own_folder(name: str) -> Path:
-    if os.getuid() == 0:
-        shutil.chown(name, USER, USER)
-    return Path(name)
-
-
-def _as_user(command: list[str]) -> list[str]:
-    if os.getuid():
-        return command
-    return ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command]
-
-
-@contextlib.contextmanager
-def _running(command: list[str], folder: Path) -> Iterator[None]:
-    with (folder / f"{Path(command[0]).name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            _as_user(command), cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)  # to PostgreSQL the fast way to end
-        try:
-            process.wait(START_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
 def _wait_until_ready(programs_folder: Path, port: int) -> None:
-    deadline_s = time.monotonic() + START_TIMEOUT_S
-    command = [str(programs_folder / "psql"), "-h", "127.0.0.1", "-p", str(port), "-U", USER, "-c", "SELECT 1", "postgres"]
-    while subprocess.run(command, capture_output=True).returncode:
-        if time.monotonic() > deadline_s:
-            raise TimeoutError(f"nothing answers at port {port}")
-        time.sleep(0.05)  # between two attempts, not in the hope of anything
+    wait_until_ready([*_client(programs_folder, port), "SELECT 1"])
+
+
+def _client(programs_folder: Path, port: int) -> list[str]:
+    """To be followed by a statement."""
+    return [str(programs_folder / "psql"), "-h", "127.0.0.1", "-p", str(port), "-U", USER, "postgres", "-c"]

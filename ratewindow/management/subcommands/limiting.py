@@ -5,7 +5,7 @@ import argparse
 import getpass
 import socket
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import redis
@@ -55,25 +55,21 @@ def _rate(text: str) -> int:
 
 
 def _clean(options: dict[str, Any], stdout: Any) -> None:
-    dry_run, how_fast = options["dry_run"], options["rate"]
-    if not options["everything"]:
-        lines: Iterable[str] = cleaning.clean(dry_run, how_fast)
-    elif dry_run or process_clients.in_memory() or _is_sure(options["asks"], stdout):
-        lines = [cleaning.clean_everything(dry_run, how_fast)]
-    else:
-        lines = ["Nothing was deleted."]
-    for line in lines:
+    how = options["dry_run"], options["rate"]
+    if options["everything"] and not options["dry_run"] and not process_clients.in_memory():
+        _make_sure(options["asks"], stdout)
+    for line in [cleaning.clean_everything(*how)] if options["everything"] else cleaning.clean(*how):
         stdout.write(line)
 
 
-def _is_sure(asks: bool, stdout: Any) -> bool:
-    """Whether all may go. CommandError where nobody can be asked."""
-    running = len(processes.everywhere(process_clients.patient_client()))
-    stdout.write(f"Processes that run now: {running}. Those with the middleware, a decorator or a throttle write to Redis again.")
+def _make_sure(asks: bool, stdout: Any) -> None:
+    """CommandError unless somebody says that all may go, or said so before."""
+    running = processes.everywhere(process_clients.patient_client())
+    stdout.write(f"Processes that run now: {len(running)}. Those with the middleware, a decorator or a throttle write again.")
     if asks and not sys.stdin.isatty():
         raise CommandError("Nobody can be asked here whether all counts and penalties may go: add --no-input if they may.")
-    question = f"Delete all that ratewindow has in {process_clients.shown()}, counts and penalties included? Type yes: "
-    return not asks or input(question) == "yes"
+    if asks and input(f"Delete all that ratewindow has in {process_clients.shown()}, penalties included? Type yes: ") != "yes":
+        raise CommandError("Nothing was deleted.")
 
 
 OFF = Subcommand(

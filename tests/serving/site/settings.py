@@ -4,7 +4,7 @@ import json
 import os
 
 from testproject.settings import *  # noqa: F403
-from testproject.settings import DATABASES, INSTALLED_APPS, MIDDLEWARE, RATEWINDOW
+from testproject.settings import INSTALLED_APPS, MIDDLEWARE, RATEWINDOW
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.serving.site"]
 MIDDLEWARE = ["tests.serving.site.middleware.named", *(each for each in MIDDLEWARE if not each.endswith("CsrfViewMiddleware"))]
@@ -18,9 +18,6 @@ RATEWINDOW = {
     "TRUSTED_PROXIES": ["127.0.0.1/32", "127.3.0.0/16", "10.0.0.0/8"],
     **json.loads(os.environ.get("SERVED_RATEWINDOW", "{}")),
 }
-if port := os.environ.get("SERVED_POSTGRES_PORT"):
-    server = {"HOST": "127.0.0.1", "PORT": port, "USER": "postgres", "NAME": "postgres"}
-    DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", **server}}
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
