@@ -5,6 +5,7 @@ PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 LOGINS := .venv-logins
+PEERS := .venv-peers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Browser tests need Debian's chromium; where it is absent they say so, and the rest runs.
 BROWSER := $(if $(wildcard /usr/bin/chromium),$(VENV)/.browser)
@@ -24,7 +25,7 @@ SUITES := badinputs browser databases faults migration seeds serving sites toget
 # Each of the many programs that tests start would compile all it imports, in half a second more.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures docs messages lint fmt size bench beside weight logins dist clean
+.PHONY: help demo test test-fast serving without-rooms conformance redis-py faults soak orphans pictures docs messages lint fmt size bench beside weight logins peers dist clean
 .DELETE_ON_ERROR:
 
 help: ## show this list (the default)
@@ -102,12 +103,15 @@ weight: $(VENV)/.test ## print the modules, memory and import time of five set-u
 logins: $(LOGINS)/.made ## attack the logins of eleven packages behind four guards, and real servers (ARGS="--guesses 1000" for a quick look)
 	@$(LOGINS)/bin/python -m benchmarks.logins $(ARGS)
 
+peers: $(VENV)/.test ## run the forty cases of conformance/ against seven limiters, ours among them (ARGS="--limiter axes", --write)
+	@$(BIN)/python -m conformance --environments $(PEERS) $(ARGS)
+
 dist: $(VENV)/.dist ## build the package into dist/, twice, and check that both are alike and an index takes it
 	.ci/dist dist $(BIN)/python
 	$(BIN)/python -m twine check --strict dist/ratewindow-*
 
 clean: ## remove the virtual environment and what the tools left
-	rm -rf $(VENV) $(LOGINS) docs/_build .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LOGINS) $(PEERS) docs/_build .redis-py build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # One environment; a stamp for each dependency group, redone when pyproject.toml changes.
 $(VENV)/.base: pyproject.toml
