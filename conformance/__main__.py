@@ -48,7 +48,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="write the tables into this checkout")
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="where virtual environments are made")
     parser.add_argument("--here", action="store_true", help="in this Python, which has what the limiter needs")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.write and (options.limiter or options.case):
+        parser.error("--write writes the whole table: all limiters and all cases")
+    return options
 
 
 def _python(adapter: Adapter, options: argparse.Namespace) -> Path:

@@ -12,8 +12,8 @@ class SmartRatelimit(Adapter):
     requirements = ("django-smart-ratelimit[redis]==4.12.1", "djangorestframework==3.18.3")
     configuration = (
         "`RATELIMIT_BACKEND` is `redis`, with timeouts and the default algorithm, a sliding window; a key of its own for each "
-        "view; `@aratelimit` for async views; `RATELIMIT_TRUSTED_PROXIES` behind the proxy; a circuit breaker that recovers "
-        "after a second; dynamic rules cached for a second"
+        "view; `@aratelimit` for async views; `RATELIMIT_TRUSTED_PROXIES` behind the proxy; a circuit breaker that tries "
+        "again each second; dynamic rules cached for a second"
     )
 
     def settings(self, where: Where) -> dict[str, Any]:
@@ -28,7 +28,7 @@ class SmartRatelimit(Adapter):
                 "socket_connect_timeout": 0.25,
             },
             "RATELIMIT_FAIL_OPEN": where.kind == "open",
-            "RATELIMIT_CIRCUIT_BREAKER": {"failure_threshold": 3, "recovery_timeout": 1},
+            "RATELIMIT_CIRCUIT_BREAKER": {"failure_threshold": 3, "recovery_timeout": 1, "exponential_backoff_max": 1},
         }
         if where.kind == "proxied":
             found["RATELIMIT_TRUSTED_PROXIES"] = ["10.0.0.0/8"]

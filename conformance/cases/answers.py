@@ -115,5 +115,5 @@ def remaining(site: Site) -> Verdict:
 
 
 def _remaining(answer: Answer) -> int | None:
-    told = answer.headers.get("X-RateLimit-Remaining")
-    return int(told) if told is not None else None
+    told = answer.headers.get("X-RateLimit-Remaining", "")
+    return int(told) if told.isdigit() else None
