@@ -15,7 +15,7 @@ settings.configure(
     RATEWINDOW={"REDIS": "memory://"},
 )
 django.setup()
-from ratewindow import ratelimit  # noqa: E402
+from ratewindow import ratelimit
 
 
 @ratelimit("hello", "5/m")
