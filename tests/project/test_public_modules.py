@@ -26,6 +26,8 @@ PUBLIC = {
     "ratewindow.contrib.metrics.open_telemetry",
     "ratewindow.contrib.metrics.prometheus",
     "ratewindow.contrib.metrics.views",
+    "ratewindow.demo",
+    "ratewindow.demo.settings",
     "ratewindow.health",
     "ratewindow.limiter",
     "ratewindow.middleware",

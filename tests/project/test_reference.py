@@ -49,7 +49,8 @@ def test_each_command_is_told() -> None:
 @pytest.mark.parametrize("usage", usages())
 def test_a_command_has_the_options_that_are_told(usage: str) -> None:
     parser = CommandParser()
-    COMMANDS[usage.split()[0]].add_arguments(parser)
+    for name, options in COMMANDS[usage.split()[0]].arguments:
+        parser.add_argument(name, **options)
     assert {*re.findall(r"--[a-z-]+", usage)} <= parser._option_string_actions.keys()
 
 

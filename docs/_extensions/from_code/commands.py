@@ -19,7 +19,8 @@ def add(page: str) -> str:
 
 def _section(command: Subcommand) -> Iterator[str]:
     parser = CommandParser(prog=f"manage.py ratewindow {command.NAME}", add_help=False)
-    command.add_arguments(parser)
+    for name, options in command.arguments:
+        parser.add_argument(name, **options)
     yield f"## {command.NAME}\n"
     yield " ".join([plain(command.HELP), *_more(command)])
     yield f"\n```text\n{parser.format_usage()}```\n"
