@@ -34,16 +34,14 @@ def groups() -> dict[str, list[str]]:
 
 
 def by_group(columns: list[Column]) -> str:
-    rows = [[group, *(column.cell(ids) for column in columns)] for group, ids in groups().items()]
+    asked = columns[0].verdicts.keys()
+    rows = [[group, *(column.cell(ids) for column in columns)] for group, ids in groups().items() if asked & set(ids)]
     rows.append(["**all**", *(f"**{column.cell(column.verdicts)}**" for column in columns)])
     return markdown(["passed of applicable", *(f"{column.title} {column.version}" for column in columns)], rows)
 
 
 def by_case(columns: list[Column]) -> str:
-    rows = [
-        [f"`{case.id}`", *(column.verdicts[case.id].word if case.id in column.verdicts else "" for column in columns)]
-        for case in CASES
-    ]
+    rows = [[f"`{case}`", *(column.verdicts[case].word for column in columns)] for case in columns[0].verdicts]
     return markdown(["case", *(column.title for column in columns)], rows)
 
 
