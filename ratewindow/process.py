@@ -86,7 +86,7 @@ def _renew() -> None:
 
 def _follow_settings(*, setting: str, **_: Any) -> None:
     """Let nothing outlive the settings that it was made by; they change in tests alone."""
-    if setting in (conf.SETTING, "CACHES"):
+    if setting in (conf.SETTING, "CACHES", *conf.others):
         before = conf.forget()
         if before is not None and before.redis == conf.MEMORY:
             counters.reset()  # the server that a test returns to must not get these

@@ -243,9 +243,15 @@ def peppers() -> tuple[str, ...]:
     return current().pepper or tuple(map(str, (django_settings.SECRET_KEY, *django_settings.SECRET_KEY_FALLBACKS)))
 
 
+# Settings of another package that say what `SETTING` leaves unsaid: by their name, the key and what makes its value of theirs.
+others: dict[str, tuple[str, Callable[[Any], Any]]] = {}
+
+
 def written() -> tuple[Conf, list[WrongSetting]]:
     """What the settings say, also while a test run uses memory instead of Redis, and what is wrong with it."""
-    return read(getattr(django_settings, SETTING, {}))
+    said = getattr(django_settings, SETTING, {})
+    found = {key: of(getattr(django_settings, name)) for name, (key, of) in others.items() if hasattr(django_settings, name)}
+    return read({**found, **said} if isinstance(said, Mapping) else said)
 
 
 def tests_run() -> bool:
