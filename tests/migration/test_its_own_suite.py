@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,21 +16,27 @@ import pytest
 pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+SHIM = "ratewindow.contrib.moving.django_ratelimit"
+DECORATOR = ["RatelimitTests", "RatelimitCBVTests", "CacheFailTests"]
+REST = ["RateParsingTests", "FunctionsTests", "IpMetaTests"]
 
-SETTINGS = """
+SETTINGS = f"""
 SECRET_KEY = "of tests"
-INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "ratewindow"]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-CACHES["connection-errors"] = {"BACKEND": "away.Away"}
-CACHES["instant-expiration"] = CACHES["default"]
+INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "ratewindow", "{SHIM}"]
+DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}}}
+CACHES = {{"default": {{"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}}}
+CACHES["connection-errors"] = {{"BACKEND": "away.Away"}}
+CACHES["connection-errors-redis"] = {{"BACKEND": "away.Away"}}
+CACHES["instant-expiration"] = {{"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
 ROOT_URLCONF = "away"
 TEST_RUNNER = "away.Runner"
 """
 AWAY = """
 import json, pathlib
 from django.core.cache.backends.locmem import LocMemCache
-from ratewindow.testing import FreshCountsRunner
+from django.test.runner import DiscoverRunner
+from django.test.utils import iter_test_cases
+from ratewindow.testing import fresh_counts
 
 urlpatterns = []
 
@@ -42,7 +49,16 @@ class Away(LocMemCache):
 
     get = incr
 
-class Runner(FreshCountsRunner):
+class FreshWhereItCounts(fresh_counts):
+    _settings = {}  # so that a setting of django-ratelimit still says where that is
+
+class Runner(DiscoverRunner):
+    def build_suite(self, *args, **kwargs):
+        suite = super().build_suite(*args, **kwargs)
+        for case in {type(test) for test in iter_test_cases(suite)}:
+            FreshWhereItCounts()(case)
+        return suite
+
     def suite_result(self, suite, result, **kwargs):
         wrong = [test.id().rpartition(".")[2] for test, _ in result.failures + result.errors]
         pathlib.Path("result.json").write_text(json.dumps([result.testsRun, wrong]))
@@ -66,24 +82,62 @@ DIFFERENT = {
     "test_callable_key_path",
     "test_callable_rate_import",
 }
+DIFFERENT_BY_SHIM = {
+    "test_bad_cache",  # an exception at each request there; an error of the checks, and a refusal, here
+    "test_cache_timeout",  # a cache that keeps nothing limits nobody there; it is not asked here
+    # Of functions.
+    "test_is_ratelimited_cache_connection_error_without_increment",  # passes there, and is refused here
+    "test_empty_ip",  # an exception there; the address "unknown" here
+}
 
 
-def test_what_fails_of_it_is_named_with_its_reason(tmp_path: Path) -> None:
+def with_our_decorator(source: str) -> str:
+    return source.replace("from django_ratelimit.decorators import ratelimit", "from ratewindow import ratelimit")
+
+
+def with_shim(source: str) -> str:
+    """All that a site replaces; its own functions are where it is, and so are these tests."""
+    own = source.replace("django_ratelimit.tests.", "theirs.")
+    return re.sub(r"(^|[^.\w])django_ratelimit\b", rf"\1{SHIM}", own, flags=re.MULTILINE)
+
+
+def run(tmp_path: Path, moved: Callable[[str], str], classes: list[str]) -> tuple[int, set[str], set[str]]:
+    """How many tests these classes have without those of `is_ratelimited`, which tests fail, and which are of that."""
     spec = find_spec("django_ratelimit.tests")
     assert spec is not None and spec.origin is not None
     source = Path(spec.origin).read_text(encoding="utf-8")
-    moved = source.replace("from django_ratelimit.decorators import ratelimit", "from ratewindow import ratelimit")
-    assert moved != source
-    for name, text in (("theirs", moved), ("site_settings", SETTINGS), ("away", AWAY)):
+    assert moved(source) != source
+    for name, text in (("theirs", moved(source)), ("site_settings", SETTINGS), ("away", AWAY)):
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-    cases = ["theirs.RatelimitTests", "theirs.RatelimitCBVTests", "theirs.CacheFailTests"]
+    cases = [f"theirs.{each}" for each in classes]
     environment = {"DJANGO_SETTINGS_MODULE": "site_settings", "PYTHONPATH": f"{CHECKOUT}:{tmp_path}"}
     command = [sys.executable, "-m", "django", "test", *cases]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     count, failed = json.loads((tmp_path / "result.json").read_text())
-    of_core = set(re.findall(r"def (test_is_ratelimited\w*)", source))  # of a function that still comes from there
-    assert set(failed) - of_core == DIFFERENT
-    of_decorator = count - sum(f"{name}(self" in source.partition("class CacheFailTests")[2] for name in of_core)
-    page = (CHECKOUT / "docs" / "migration" / "django_ratelimit.md").read_text(encoding="utf-8")
-    assert f"django-ratelimit's {of_decorator} tests of its decorator, {of_decorator - len(DIFFERENT)} pass" in page
+    of_core = set(re.findall(r"def (test_is_ratelimited\w*)", source))
+    others = sum(f"{name}(self" in source.partition("class CacheFailTests")[2] for name in of_core)
+    return count - others, set(failed), of_core
+
+
+def page() -> str:
+    return (CHECKOUT / "docs" / "migration" / "django_ratelimit.md").read_text(encoding="utf-8")
+
+
+def test_what_fails_with_the_shim_is_named_with_its_reason(tmp_path: Path) -> None:
+    count, failed, of_core = run(tmp_path, with_shim, DECORATOR)
+    different = DIFFERENT_BY_SHIM - of_core - {"test_empty_ip"}
+    assert failed - of_core == different
+    assert f"Of its {count} tests of the decorator, {count - len(different)} pass with the shim" in page()
+    assert all(name in page() for name in different)
+
+
+def test_what_fails_of_its_functions_with_the_shim_is_named(tmp_path: Path) -> None:
+    _, failed, _ = run(tmp_path, with_shim, [*DECORATOR, *REST])
+    assert failed == DIFFERENT_BY_SHIM
+
+
+def test_what_fails_with_our_decorator_is_named_with_its_reason(tmp_path: Path) -> None:
+    count, failed, of_core = run(tmp_path, with_our_decorator, DECORATOR)
+    assert failed - of_core == DIFFERENT
+    assert f"{count - len(DIFFERENT)} with `from ratewindow import ratelimit`" in page()

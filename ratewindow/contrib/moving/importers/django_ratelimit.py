@@ -81,6 +81,8 @@ def find() -> Found:
             # As there, uses of one group count together if they also have one rate and the same methods.
             shared = (limit.name, limit.rate, limit.key, str(limit.fields))
             together.setdefault(shared, (limit, []))[1].append(use.route)
+    for use in uses("ratewindow.contrib.moving.django_ratelimit"):
+        found.leave_out(use.route.way.view, "its limit is ours already. On the page of rules, Edit here makes a rule of it.")
     for limit, where in together.values():
         is_alone = limit.name == where[0].way.view and len(set(where)) == 1
         found.limits.append(replace(limit, name=where[0].label if is_alone else limit.name, where=tuple(where)))
