@@ -168,6 +168,21 @@ def test_functions_are_called_with_the_group_as_it_is_named_there(rate: Any, key
     assert [in_shop(sent()) for _ in range(3)] == [False, False, True]
 
 
+def rate_by_user(group: str, request: Any) -> str:
+    return "3/m" if request.user.is_authenticated else "1/m"
+
+
+@pytest.mark.parametrize("key", ["ip", asked_by_group])
+def test_each_rate_that_a_function_gives_has_counts_of_its_own(key: Any) -> None:
+    view = limit(key=key, rate=rate_by_user, block=False)(is_limited)
+    requests = [sent() for _ in range(6)]
+    for request in requests[1:5]:
+        request.user = User(pk=1)
+    assert [view(request) for request in requests] == [False, False, False, False, True, True]
+    usage = of("core", "get_usage")(sent(), group="by user", key=key, rate=rate_by_user, increment=True)
+    assert (usage["count"], usage["limit"]) == (1, 1)
+
+
 def test_one_group_may_have_several_rates_each_with_its_own_counts() -> None:
     often, seldom, posts = (
         limit(group="A shop", key="ip", block=False, **more)(is_limited)

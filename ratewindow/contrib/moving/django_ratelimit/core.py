@@ -1,6 +1,7 @@
 """Limits that code asks for itself, `is_ratelimited` and `get_usage`, and what their arguments and settings mean here."""
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, update_wrapper
 from math import ceil
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.utils.module_loading import import_string
 
 from ratewindow import api
 from ratewindow.contrib.moving.django_ratelimit import ALL, UNSAFE
-from ratewindow.identity import address, custom_keys
+from ratewindow.identity import address, custom_keys, original
 from ratewindow.limiter.rates import parse_rates
 from ratewindow.request.doors import made_name, name_of
 
@@ -37,15 +38,33 @@ def name_in(group: str, *limit: Any) -> str:
 
 
 def options(group: str, key: Any, rate: Any) -> dict[str, Any]:
-    """The arguments as ours."""
+    """The arguments as ours. What a function gives as the rate is a part of the key: each rate has counts of its own there."""
     if not key:
         raise ImproperlyConfigured("Ratelimit key must be specified")
     is_elsewhere = key in ("ip", "user_or_ip") and setting("IP_META_KEY", ours="TRUSTED_PROXIES")
+    ours = f"ratelimit_{key}" if is_elsewhere else _of_request(key, group)
+    given = _of_request(rate, group)
     return {
-        "key": f"ratelimit_{key}" if is_elsewhere else _of_request(key, group),
-        "rate": _of_request(rate, group),
+        "key": f"{custom_keys.registered(ours, group)}+ratelimit_rate" if callable(given) else ours,
+        "rate": _noted(given) if callable(given) else given,
         "on_error": {True: "allow", False: "refuse", None: ""}[setting("FAIL_OPEN", False, "ON_ERROR")],
     }
+
+
+@lru_cache(maxsize=1024)
+def _noted(rate: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """A function that leaves the rate which it gives at the request, for the key."""
+
+    def noting(request: HttpRequest) -> Any:
+        given = vars(original(request))["_ratewindow_rate"] = rate(request)
+        return given
+
+    return update_wrapper(noting, rate)
+
+
+@custom_keys.ratekey("ratelimit_rate", needs_user=False)
+def _rate_of(request: HttpRequest) -> str:
+    return str(vars(original(request))["_ratewindow_rate"])
 
 
 @lru_cache(maxsize=1024)
