@@ -48,6 +48,11 @@ from ratewindow.contrib.logins import LoginGate, forgive, step, suspicious_login
 from ratewindow.contrib.metrics import open_telemetry
 from ratewindow.contrib.metrics.prometheus import Collector
 from ratewindow.contrib.metrics.views import metrics, text
+from ratewindow.contrib.moving.django_ratelimit import UNSAFE as THEIR_UNSAFE
+from ratewindow.contrib.moving.django_ratelimit.core import get_usage, is_ratelimited
+from ratewindow.contrib.moving.django_ratelimit.decorators import ratelimit as their_ratelimit
+from ratewindow.contrib.moving.django_ratelimit.exceptions import Ratelimited
+from ratewindow.contrib.moving.django_ratelimit.middleware import RatelimitMiddleware
 from ratewindow.decorators import ALL, UNSAFE
 from ratewindow.health.overview import status
 from ratewindow.limiter import (
@@ -445,3 +450,17 @@ class Orders(APIView):
 
 
 as_function: Callable[[LimitedRequest], HttpResponse] = decides
+
+
+# Code that was written for django-ratelimit
+
+
+@their_ratelimit(group="login", key="ip", rate="5/m", method=[*THEIR_UNSAFE, "GET"])
+def their_login(request: HttpRequest) -> HttpResponse:
+    if is_ratelimited(request, fn=their_login, key="post:username", rate="20/h", increment=True):
+        raise Ratelimited
+    usage = get_usage(request, group="export", key="user_or_ip", rate=(100, 3600))
+    return HttpResponse("" if usage is None else usage["count"])
+
+
+their_middleware: Callable[[HttpRequest], Any] = RatelimitMiddleware(lambda request: HttpResponse())
