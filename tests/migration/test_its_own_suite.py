@@ -145,3 +145,22 @@ def test_what_fails_with_our_decorator_is_named_with_its_reason(tmp_path: Path) 
     count, failed, of_core = run(tmp_path, with_our_decorator, DECORATOR)
     assert failed - of_core == DIFFERENT
     assert f"{count - len(DIFFERENT)} with `from ratewindow import ratelimit`" in page()
+
+
+SITE = """
+import django_ratelimit
+from django_ratelimit import UNSAFE
+from django_ratelimit.decorators import ratelimit
+from shop.my_django_ratelimit import ours
+MIDDLEWARE = ["django_ratelimit.middleware.RatelimitMiddleware"]
+"""
+
+
+def test_the_line_on_the_page_replaces_what_a_site_imports_also_if_it_is_run_twice(tmp_path: Path) -> None:
+    (tmp_path / "site.py").write_text(SITE, encoding="utf-8")
+    [script] = re.findall(r"sed -Ei '([^']+)'", page())
+    for _ in range(2):
+        subprocess.run(["sed", "-Ei", script, "site.py"], cwd=tmp_path, check=True)
+    replaced = (tmp_path / "site.py").read_text(encoding="utf-8")
+    assert replaced.replace(SHIM, "django_ratelimit") == SITE
+    assert replaced.count(SHIM) == 4

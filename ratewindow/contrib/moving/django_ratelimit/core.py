@@ -45,10 +45,13 @@ def options(group: str, key: Any, rate: Any) -> dict[str, Any]:
     ours = f"ratelimit_{key}" if is_elsewhere else _of_request(key, group)
     given = _of_request(rate, group)
     return {
-        "key": f"{custom_keys.registered(ours, group)}+ratelimit_rate" if callable(given) else ours,
+        "key": f"{_registered(ours, group)}+ratelimit_rate" if callable(given) else ours,
         "rate": _noted(given) if callable(given) else given,
         "on_error": {True: "allow", False: "refuse", None: ""}[setting("FAIL_OPEN", False, "ON_ERROR")],
     }
+
+
+_registered = lru_cache(maxsize=1024)(custom_keys.registered)  # once: rules are read again after each
 
 
 @lru_cache(maxsize=1024)
