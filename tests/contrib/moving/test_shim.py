@@ -1,5 +1,7 @@
 """Code that imports django-ratelimit's names from the shim is limited as it was, or safer."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
@@ -331,6 +333,11 @@ def test_what_became_safer_is_said_by_a_check() -> None:
     [message] = [each for each in run_checks(tags=["ratewindow"]) if each.id == "ratewindow.I001"]
     assert message.hint is not None
     assert message.hint.endswith("See docs/migration/django_ratelimit.md.")
+
+
+def test_a_site_can_import_it_before_its_apps_are_loaded() -> None:
+    code = f"from {SHIM}.core import get_header; from {SHIM}.decorators import ratelimit; ratelimit(key='ip', rate='5/m')"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_what_counts_here_already_is_not_moved_again(urlconf: ModuleType) -> None:

@@ -1,4 +1,7 @@
-"""Limits that code asks for itself, `is_ratelimited` and `get_usage`, and what their arguments and settings mean here."""
+"""Limits that code asks for itself, `is_ratelimited` and `get_usage`, and what their arguments and settings mean here.
+
+Sites import this before their apps are loaded, so what needs these is imported in functions.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache, update_wrapper
@@ -10,11 +13,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from ratewindow import api
 from ratewindow.contrib.moving.django_ratelimit import ALL, UNSAFE
 from ratewindow.identity import address, custom_keys, original
 from ratewindow.limiter.rates import parse_rates
-from ratewindow.request.doors import made_name, name_of
 
 
 def setting(name: str, usual: Any = None, ours: str = "") -> Any:
@@ -34,6 +35,8 @@ def methods_of(method: Any) -> tuple[str, ...]:
 
 def name_in(group: str, *limit: Any) -> str:
     """The name of a rule for one limit of a group: each key, rate and choice of methods has counts of its own there."""
+    from ratewindow.request.doors import made_name
+
     return made_name("", ".".join(str(getattr(each, "__name__", each)) for each in (group, *limit)))
 
 
@@ -81,7 +84,7 @@ def _of_request(named: Any, group: str) -> Any:
         return found(named)(group, request)
 
     place = named if isinstance(named, str) else custom_keys.place_of(named)
-    called.__module__, called.__qualname__ = place, made_name("", group)
+    called.__module__, called.__qualname__ = place, name_in(group)
     return called
 
 
@@ -109,6 +112,9 @@ def get_usage(
 ) -> dict[str, Any] | None:
     """What a client has used, and whether its next request is refused; None where nothing is limited. With `increment` it
     counts this one."""
+    from ratewindow import api
+    from ratewindow.request.doors import name_of
+
     methods = methods_of(method)
     if group is None and fn is None:
         raise ImproperlyConfigured("get_usage must be called with either `group` or `fn`")

@@ -2,27 +2,25 @@
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from asgiref.sync import markcoroutinefunction
 
-from ratewindow import decorators
 from ratewindow.contrib.moving.django_ratelimit import ALL, UNSAFE, core
 from ratewindow.contrib.moving.django_ratelimit.exceptions import Ratelimited
 from ratewindow.identity import custom_keys, original
-from ratewindow.request.doors import is_async
 
-_guard = lru_cache(maxsize=1024)(decorators.ratelimit)  # one for all requests to a method, which Django decorates each time
+View = TypeVar("View", bound=Callable[..., Any])
 
 
 def ratelimit(
     group: str | None = None, key: Any = None, rate: Any = None, method: Any = ALL, block: bool = True
-) -> Callable[[decorators.View], decorators.View]:
+) -> Callable[[View], View]:
     """Limit a view, sync or async. A refusal is raised as `Ratelimited`, or with ``block=False`` said by ``request.limited``."""
-    methods = core.methods_of(method)
-    name = group and core.name_in(group, key, rate, methods)
 
     def decorate(fn: Any) -> Any:
+        from ratewindow.request.doors import is_async
+
         @wraps(fn)
         def decided(request: Any, *args: Any, **kwargs: Any) -> Any:
             core.options("", key if rate else "none", None)  # at a request, as there: raises if there is no key
@@ -31,11 +29,21 @@ def ratelimit(
                 raise core.found(core.setting("EXCEPTION_CLASS", Ratelimited))()
             return fn(request, *args, **kwargs)
 
-        guard = _guard(name, methods=methods, block=False, **core.options(group or custom_keys.place_of(fn), key or "ip", rate))
+        methods = core.methods_of(method)
+        name = group and core.name_in(group, key, rate, methods)
+        guard = _guard(name, methods=methods, **core.options(group or custom_keys.place_of(fn), key or "ip", rate))
         limited: Any = guard(markcoroutinefunction(decided) if is_async(fn) else decided)
         return limited
 
     return decorate
+
+
+@lru_cache(maxsize=1024)
+def _guard(name: str | None, **arguments: Any) -> Callable[[Any], Any]:
+    """Our decorator, one for all requests to a method, which Django decorates each time."""
+    from ratewindow import decorators  # sites make theirs before their apps are loaded
+
+    return decorators.ratelimit(name, block=False, **arguments)
 
 
 vars(ratelimit).update(ALL=ALL, UNSAFE=UNSAFE)
