@@ -99,7 +99,7 @@ async def told_by_async(request: HttpRequest, exception: Exception) -> HttpRespo
 def urlconf() -> ModuleType:
     once = {"key": "ip", "rate": "1/m"}
     found = ModuleType("urls_of_the_shim")
-    by_method = method_decorator(limit(**once), name="get")
+    by_method: Any = method_decorator(limit(**once), name="get")
     found.urlpatterns = [  # type: ignore[attr-defined]
         path("sync/", limit(**once)(sync_view)),
         path("async/", limit(**once)(async_view)),
