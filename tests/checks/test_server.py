@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ratewindow import conf
 from ratewindow.store import state_keys
 from ratewindow.store.shared_prefix import announce_site
 from tests.support.check_messages import found
@@ -35,12 +36,14 @@ def test_a_server_that_is_away_is_left_to_the_command_that_asks_for_it() -> None
     assert found(REDIS="redis://127.0.0.1:1/0") == {}
 
 
-def test_another_site_on_the_same_prefix_is_a_warning(settings: Any, redis_client: Any) -> None:
+def test_another_site_on_the_same_prefix_is_a_warning(settings: Any, redis_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     announce_site()
     assert found(databases=["default"]) == {}
     ours, settings.SECRET_KEY = settings.SECRET_KEY, "of another site"
     announce_site()
     settings.SECRET_KEY = ours
+    assert found(databases=["default"]) == {}  # in tests, whose database is another one than that of the running site
+    monkeypatch.setattr(conf, "tests_run", lambda: False)
     told = found(databases=["default"])["ratewindow.W022"]
     assert told.startswith("Another site uses the key prefix 'rw' on this Redis (seen 0 minutes ago): its edits and its counts")
     assert "KEY_PREFIX']. If it is this site" in told and f"redis-cli DEL {state_keys.sites()}." in told
