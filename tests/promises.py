@@ -12,7 +12,7 @@ _README = "project/test_readme.py"
 PROMISES: dict[str, tuple[str, ...]] = {
     "which should say State: This process counts on Redis.": (f"{_README}::test_the_five_minutes_end_with_a_429",),
     "they are answered 200 200 200 200 200 429": (f"{_README}::test_the_five_minutes_end_with_a_429",),
-    "click Save and enforce: three more requests pass.": (
+    "click Save and enforce: three more pass.": (
         f"{_README}::test_a_rule_of_the_admin_takes_over",
         f"{_DOORS}::test_a_row_takes_the_place_of_the_rate_in_code_once_it_is_enforced_or_off",
     ),
@@ -38,7 +38,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "request/test_concurrency.py::test_eight_processes_at_a_limit_of_fifty_admit_fifty",
         "limiter/test_footprint.py::test_buckets_take_at_most_400_bytes_whatever_the_traffic",
     ),
-    "A refused request costs nothing.": (
+    "A refused request uses up nothing.": (
         f"{_DOORS}::test_every_rule_that_matches_applies_and_a_refused_request_costs_nothing",
         "limiter/test_limiter.py::test_a_refused_request_costs_nothing_in_any_window",
     ),
@@ -89,7 +89,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     ),
     "By default they pass uncounted meanwhile": (f"{_DECIDE}::test_without_redis_requests_pass_and_one_log_line_says_so",),
     "choose refuse or local": (f"{_WITHOUT}::test_each_rule_answers_as_it_says",),
-    "which admits up to one limit more for each client": (
+    "each client may then use its limit once more": (
         f"{_SERVER}::test_a_server_that_was_started_again_without_its_data_locks_nobody_out",
     ),
     "follows the limit or rule of that name; without one, every request passes and the log warns once": (
