@@ -14,7 +14,6 @@ from django.utils.module_loading import import_string
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
-    from django.urls import URLPattern
 
     from ratewindow.background import Chore
     from ratewindow.counting.minutes import Also
@@ -117,6 +116,8 @@ class Room(AppConfig):
     targets: Mapping[str, Target] = {}  # by the value of `applies_to`, of at most eight characters
     keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text
     key_names: Collection[str] = ()  # of its keys in Redis, after the prefix; nothing else may begin so
+    # Below those of the rules: by the last part of URL and name, the dotted path of a view of the `ModelAdmin` and a request.
+    pages: Mapping[str, str] = {}
     tabs: Collection[Tab] = ()  # its pages in the row of tabs
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
 
@@ -161,10 +162,6 @@ class Room(AppConfig):
         return ()
 
     # The admin
-
-    def urls(self, model_admin: Any) -> list["URLPattern"]:
-        """Pages, below those of the rules."""
-        return []
 
     def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any) -> Iterable[Link]:
         """Beside *Edit* on the page of a rule."""

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path
 from django.utils.html import format_html
+from django.utils.module_loading import import_string
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy as _
 from django.views.decorators.http import require_POST
@@ -103,13 +104,14 @@ class RateRuleAdmin(RecordedAdmin):
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         shown = edits_no_rule(view(require_POST(partial(preview_page, self))))
+        of_rooms = [(name, partial(import_string(page), self)) for room in rooms.installed() for name, page in room.pages.items()]
         return [
             path("preview/", shown, name=PREVIEW),
             path("<int:pk>/", view(self.look_view), name="ratewindow_raterule_look"),
             path("<int:pk>/preview/", shown, name=PREVIEW),
             path("<int:pk>/mode/", view(require_POST(partial(rollout.press, self))), name="ratewindow_raterule_mode"),
             path("ready/", view(partial(new_rules.ready_page, self)), name="ratewindow_raterule_ready"),
-            *(url for room in rooms.installed() for url in room.urls(self)),
+            *(path(f"{name}/", edits_no_rule(view(page)), name=f"ratewindow_{name}") for name, page in of_rooms),
             *super().get_urls(),
         ]
 

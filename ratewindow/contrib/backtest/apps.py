@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
@@ -14,6 +13,7 @@ class BacktestConfig(rooms.Room):
     name = "ratewindow.contrib.backtest"
     verbose_name = _("Backtests")
     gives = "what a limit would have done, from an access log: whom it refuses, the curve, and one number with its reason"
+    pages = {"backtest": "ratewindow.contrib.backtest.page.page"}
     tabs = [
         rooms.Tab(
             7,
@@ -23,11 +23,6 @@ class BacktestConfig(rooms.Room):
         )
     ]
     subcommands = {"backtest": "ratewindow.contrib.backtest.commands.backtest:BACKTEST"}
-
-    def urls(self, model_admin: Any) -> list[URLPattern]:
-        from ratewindow.contrib.backtest import page
-
-        return page.urls(model_admin)
 
     def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
         from ratewindow.contrib.backtest import page

@@ -1,19 +1,17 @@
 """The page of backtests and its form: it computes and shows what was found, the sentence first, and stores nothing of the log."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
 from django.utils.formats import date_format
 from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy as _, ngettext
 
-from ratewindow.admin.base import edits_no_rule, render_page, reverse
+from ratewindow.admin.base import render_page, reverse
 from ratewindow.admin.rules.new_rules import limit_values
 from ratewindow.conf import time_zone
 from ratewindow.conf.in_words import as_sentence, duration, filled, listed, number, percent, translated
@@ -104,11 +102,6 @@ class BacktestForm(forms.Form):
             except ValueError as error:
                 self.add_error(field, as_sentence(error))
         return cleaned
-
-
-def urls(model_admin: Any) -> list[URLPattern]:
-    view = model_admin.admin_site.admin_view(partial(page, model_admin))
-    return [path("backtest/", edits_no_rule(view), name="ratewindow_backtest")]
 
 
 def links(model_admin: Any, request: HttpRequest, rule: str = "") -> Iterator[Link]:

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
@@ -20,6 +19,7 @@ class ExplainConfig(rooms.Room):
     stores = "the codes of refusals, in Redis for up to two hours"
     subcommands = {"explain": "ratewindow.contrib.explain.commands.explain:EXPLAIN"}
 
+    pages = {"explain": "ratewindow.contrib.explain.page.page"}
     tabs = [rooms.Tab(5, "admin:ratewindow_explain", _("Explain"), ["ratewindow.view_raterule", "ratewindow.change_raterule"])]
 
     @cached_property
@@ -40,11 +40,6 @@ class ExplainConfig(rooms.Room):
 
     def note_refusals(self, refusals: Iterable[Any]) -> None:
         self._codes.of_process.note(refusals)
-
-    def urls(self, model_admin: Any) -> list[URLPattern]:
-        from ratewindow.contrib.explain import page
-
-        return page.urls(model_admin)
 
     def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
         from ratewindow.contrib.explain import page

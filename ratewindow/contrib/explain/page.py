@@ -3,18 +3,16 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils.translation import gettext, gettext_lazy as _
 from redis.exceptions import RedisError
 
 from ratewindow import rooms
-from ratewindow.admin.base import edits_no_rule, render_page, reverse
+from ratewindow.admin.base import render_page, reverse
 from ratewindow.admin.overrides import client
 from ratewindow.admin.rules.form import USUAL_METHODS
 from ratewindow.admin.rules.proposals import for_requests_like
@@ -78,11 +76,6 @@ class ExplainForm(forms.Form):
         headers, fields = pairs(typed["headers"].splitlines(), ":"), pairs(typed["fields_"].splitlines(), "=")
         said = Description(typed["method"] or "GET", typed["path"], typed["address"], typed["user"], headers, fields)
         return explain(said, find_users=may_view_users(self._request.user), with_overrides=may_look_up(self._request.user))
-
-
-def urls(model_admin: Any) -> list[URLPattern]:
-    view = model_admin.admin_site.admin_view(partial(page, model_admin))
-    return [path("explain/", edits_no_rule(view), name="ratewindow_explain")]
 
 
 def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
