@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
 
     from ratewindow.background import Chore
-    from ratewindow.counting.minutes import Also
     from ratewindow.counting.sheets import Refusal
     from ratewindow.request.doors import Door
-    from ratewindow.start.presets import Kind
 
 PACKAGE = "ratewindow.contrib"
 
@@ -119,15 +117,16 @@ class Room(AppConfig):
     # Below those of the rules: by the last part of URL and name, the dotted path of a view of the `ModelAdmin` and a request.
     pages: Mapping[str, str] = {}
     tabs: Collection[Tab] = ()  # its pages in the row of tabs
+    # Dotted paths, too: of actions of the list of rules; of ready rules, a list of `Kind`, beside those of the core or, with the
+    # name of one, in its place; and of what it keeps of the sums that a process sends, a `minutes.Also`.
+    rule_actions: Collection[str] = ()
+    ready_rules = ""
+    sends_also = ""
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
 
     def __init__(self, app_name: str, app_module: Any) -> None:
         self.label = f"ratewindow_{app_name.rpartition('.')[2]}"
         super().__init__(app_name, app_module)
-
-    def ready_rules(self) -> Iterable["Kind"]:
-        """Ready rules, beside those of the core or, with the name of one, in its place."""
-        return ()
 
     def doors(self, request: "HttpRequest") -> Iterable["Door"]:
         """The doors that a request passes inside its view, as far as it shows; asked to explain a request."""
@@ -148,10 +147,6 @@ class Room(AppConfig):
     def note_refusals(self, refusals: Iterable["Refusal"]) -> None:
         """Called with the refusals that have just been counted, those of one request together, under the lock of counts."""
 
-    def sends_also(self) -> "Also | None":
-        """What it keeps of the sums that a process sends."""
-        return None
-
     # What people do
 
     def note_release(self, identity: str, done: dict[str, Any]) -> None:
@@ -166,10 +161,6 @@ class Room(AppConfig):
     def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any) -> Iterable[Link]:
         """Beside *Edit* on the page of a rule."""
         return ()
-
-    def rule_actions(self) -> list[Any]:
-        """Actions of the list of rules."""
-        return []
 
     def client_links(self, request: "HttpRequest", identity: str) -> Iterable[Link]:
         """Beside a client, on the report and on the list of blocks."""

@@ -118,7 +118,7 @@ class RateRuleAdmin(RecordedAdmin):
     @property
     def actions(self) -> list[Any]:  # type: ignore[override]
         """Also those of rooms: the apps are not all there when this class is made."""
-        of_rooms = (each for room in rooms.installed() for each in room.rule_actions())
+        of_rooms = (import_string(each) for room in rooms.installed() for each in room.rule_actions)
         return [rollout.enforce, rollout.shadow, rollout.switch_off, *of_rooms]
 
     def get_list_display(self, request: HttpRequest) -> Any:

@@ -31,6 +31,7 @@ class HistoryConfig(rooms.Room):
             ],
         )
     ]
+    rule_actions = ["ratewindow.contrib.history.admin.export"]
     keeps_reasons = True
 
     def ready(self) -> None:
@@ -50,11 +51,6 @@ class HistoryConfig(rooms.Room):
 
     def erase(self, client: rooms.Client) -> None:
         self._recording.erase(client)
-
-    def rule_actions(self) -> list[Any]:
-        from ratewindow.contrib.history import admin
-
-        return [admin.export]
 
     def edit_token(self, row: Any) -> str:
         from ratewindow.contrib.history import admin

@@ -21,6 +21,7 @@ class LoginsConfig(rooms.Room):
     keys = {"login": _("login name tried"), "login_device": _("known device"), "network": _("network")}
     subcommands = {"protect": "ratewindow.contrib.logins.commands.protect:PROTECT"}
 
+    ready_rules = "ratewindow.contrib.logins.ready.KINDS"
     targets = LOGINS | STEPS
 
     def ready(self) -> None:
@@ -41,8 +42,3 @@ class LoginsConfig(rooms.Room):
         from ratewindow.contrib.logins import explaining
 
         return explaining.doors(request)
-
-    def ready_rules(self) -> Iterable[Any]:
-        from ratewindow.contrib.logins import ready
-
-        return ready.KINDS

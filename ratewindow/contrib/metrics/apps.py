@@ -1,7 +1,5 @@
 """The room of metrics."""
 
-from typing import Any
-
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
@@ -13,7 +11,4 @@ class MetricsConfig(rooms.Room):
     gives = "totals and states for Prometheus, and OpenTelemetry"
     stores = "totals, in one hash of Redis"
 
-    def sends_also(self) -> Any:
-        from ratewindow.contrib.metrics import totals
-
-        return totals.addition
+    sends_also = "ratewindow.contrib.metrics.totals.addition"
