@@ -57,10 +57,8 @@ def _send_once(channel: AlertChannel, day: date, reading: Reading) -> str:
     mine = AlertChannel.objects.filter(pk=channel.pk)
     if not mine.filter(reported=channel.reported).update(reported=day, error=UNKNOWN.format(day)):
         return "another run sends it"
-    if error := attempt(channel, lambda: send_lines(channel, f"{title}: {first}", [title, first, *rest])):
-        mine.filter(reported=day).update(reported=channel.reported, error=error)
-    else:
-        mine.update(error="", sent_at=reading.now)
+    if error := attempt(channel, reading.now, lambda: send_lines(channel, f"{title}: {first}", [title, first, *rest])):
+        mine.filter(reported=day).update(reported=channel.reported)
     return outcome(error)
 
 

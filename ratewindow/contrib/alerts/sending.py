@@ -1,5 +1,5 @@
 """One run of the alerts: for each channel what is new and what is over, claimed first, so that two runs do not both send it, and
-sent by its way; an error is kept at the channel."""
+sent by its way. What came of it is kept at the channel."""
 
 import json
 import logging
@@ -32,15 +32,12 @@ def language(channel: AlertChannel) -> str:
 def send(channel: AlertChannel, now: datetime, new: Alerts = (), over: Alerts = (), *, test: bool = False) -> str:
     """Why it could not be sent; empty if it was."""
     with translation.override(language(channel)):
-        return attempt(channel, lambda: _send(channel, now, new, over, test))
+        return attempt(channel, now, lambda: _send(channel, now, new, over, test))
 
 
 def send_test(channel: AlertChannel) -> str:
     """Why it could not be sent; empty if it was."""
-    now = time_zone.now()
-    error = send(channel, now, test=True)
-    AlertChannel.objects.filter(pk=channel.pk).update(error=error, **({} if error else {"sent_at": now}))
-    return error
+    return send(channel, time_zone.now(), test=True)
 
 
 def outcome(error: str) -> str:
@@ -48,15 +45,17 @@ def outcome(error: str) -> str:
     return f"{NOT_SENT} ({error})" if error else "sent"
 
 
-def attempt(channel: AlertChannel, deliver: Callable[[], object]) -> str:
-    """Why it could not be sent; empty if it was."""
+def attempt(channel: AlertChannel, now: datetime, deliver: Callable[[], object]) -> str:
+    """Why it could not be sent, or empty if it was; the channel keeps either."""
+    why = ""
     try:
         deliver()
     except Exception as error:  # whatever the site's mail backend or receiver raises: shown at the channel
         why = str(error) if isinstance(error, webhook.NotDelivered) else f"{type(error).__name__}: {error}"
         logger.warning("ratewindow: nothing could be sent by the alert channel %s: %s", channel.name, why)
-        return why[:500]
-    return ""
+    kept = {"error": why[:500]} if why else {"error": "", "sent_at": now}
+    AlertChannel.objects.filter(pk=channel.pk).update(**kept)
+    return why[:500]
 
 
 def send_lines(channel: AlertChannel, subject: str, lines: Sequence[str]) -> None:
@@ -146,7 +145,8 @@ def _raise(channel: AlertChannel, state: SiteState, dry_run: bool) -> Iterable[s
         if not _claim(channel, changed) or not (changed.new or changed.over):
             return
         error = send(channel, state.now, changed.new, changed.over)
-        _settle(channel, error, state.now)
+        if error:
+            _give_back(channel)
         done = outcome(error)
     for what, alerts in (("new", changed.new), ("over", changed.over)):
         yield from (f"{channel.name}: {done}, {what}: {alert['text']}" for alert in alerts)
@@ -158,11 +158,7 @@ def _claim(channel: AlertChannel, changed: Changes) -> bool:
     return changed.raised != channel.raised and bool(mine.update(raised=changed.raised, revision=F("revision") + 1))
 
 
-def _settle(channel: AlertChannel, error: str, now: datetime) -> None:
-    """What could not be sent is tried again by the next run."""
-    mine = AlertChannel.objects.filter(pk=channel.pk)
-    if error:
-        mine.update(error=error)
-        mine.filter(revision=channel.revision + 1).update(raised=channel.raised, revision=F("revision") + 1)
-    else:
-        mine.update(error="", sent_at=now)
+def _give_back(channel: AlertChannel) -> None:
+    """Let the next run try again what could not be sent."""
+    claimed = AlertChannel.objects.filter(pk=channel.pk, revision=channel.revision + 1)
+    claimed.update(raised=channel.raised, revision=F("revision") + 1)

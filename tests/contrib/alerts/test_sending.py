@@ -16,6 +16,8 @@ from ratewindow.contrib.alerts.signals import alert
 from tests.support.broken_mail import BROKEN_MAIL
 from tests.support.webhook_receiver import receiving
 
+pytestmark = pytest.mark.django_db
+
 NOW = datetime(2027, 1, 15, 8, 30, tzinfo=UTC)
 NEW = [
     {"condition": "refused_a_minute", "rule": "login", "since": NOW.isoformat(), "text": "login refuses 120 requests a minute."}
