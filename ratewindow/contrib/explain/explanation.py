@@ -35,7 +35,6 @@ from ratewindow.overrides.subjects import as_subject
 from ratewindow.request import decide, open_to_staff
 from ratewindow.request.doors import Door, PathDoor, ViewDoor, doors_of
 from ratewindow.request.guard import Passage
-from ratewindow.request.prepare import judge
 from ratewindow.rulebook import current, kill_switch
 from ratewindow.rules.matching import Index
 from ratewindow.rules.rule import Rule
@@ -113,7 +112,7 @@ class Stage:
     """One door: the rules that match there, those among them that are asked about, and what they decide."""
 
     rules: Sequence[Rule]  # as rows and code have them
-    asked: Sequence[Rule]  # without those that the client is exempt from, and with other rates
+    asked: Sequence[Rule]  # without those that the client is exempt from; none if it is blocked
     decision: Decision
     alone: Sequence[RuleDecision]  # each rule's as if it were in shadow: with its numbers whoever refuses
     asks_view: bool  # the view decides what a refusal means
@@ -147,10 +146,8 @@ def _stage(passage: Passage) -> Stage:
     if not decision.allowed:  # the limiter gives no numbers of rules in shadow then, and a block refuses without any
         checks = [check._replace(enforce=False) for check in question.checks]
         alone = decide.decide(question._replace(checks=checks, settled=[]), "peek").parts if checks else ()
-    rulings = passage.overrides.of_request(passage.seen) if passage.overrides is not None else []
-    asked = judge(rulings, passage.rules, passage.request).rules
     stays_open = not decision.allowed and bool(open_to_staff.rules_instead(passage.request, passage.rules, decision))
-    return Stage(passage.rules, asked, decision, alone, not passage.door.block, stays_open)
+    return Stage(passage.rules, question.rules, decision, alone, not passage.door.block, stays_open)
 
 
 NO_MIDDLEWARE = _("RateWindowMiddleware is not in MIDDLEWARE, so no rule applies by path")
