@@ -8,7 +8,6 @@ import atexit
 from typing import Any
 
 from django.core.signals import setting_changed
-from django.utils.module_loading import import_string
 
 from ratewindow import background, conf, rooms
 from ratewindow.background import Chore
@@ -51,7 +50,7 @@ def start() -> None:
     breaker.listeners = [outage.forget_failures, processes.add_turn]  # which also starts the probes
     site_functions.listeners = [counters.note]
     counters.observers = [room.note_refusals for room in rooms.installed()]
-    minutes.also = [import_string(room.sends_also) for room in rooms.installed() if room.sends_also]
+    minutes.also = rooms.plugged("sends_also")
     edits.connect()
     count_by_answer.connect()
     setting_changed.connect(_follow_settings, dispatch_uid="ratewindow.process")

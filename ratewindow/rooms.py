@@ -13,11 +13,10 @@ from django.apps import AppConfig, apps
 from django.utils.module_loading import import_string
 
 if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from ratewindow.background import Chore
     from ratewindow.counting.sheets import Refusal
-    from ratewindow.request.doors import Door
 
 PACKAGE = "ratewindow.contrib"
 
@@ -103,7 +102,7 @@ class Found(NamedTuple):
 class Room(AppConfig):
     """The app of a room. Each hook of the class adds nothing; a room overrides those that it needs.
 
-    The methods import what they need when they are called: apps are made before models.
+    Apps are made before models: so methods import what they need when they are called, and all else is named by dotted paths.
     """
 
     default_auto_field = "django.db.models.BigAutoField"
@@ -114,23 +113,26 @@ class Room(AppConfig):
     targets: Mapping[str, Target] = {}  # by the value of `applies_to`, of at most eight characters
     keys: Mapping[str, Any] = {}  # what each of its keys tells apart, in lower case: a lazy text
     key_names: Collection[str] = ()  # of its keys in Redis, after the prefix; nothing else may begin so
-    # Below those of the rules: by the last part of URL and name, the dotted path of a view of the `ModelAdmin` and a request.
-    pages: Mapping[str, str] = {}
     tabs: Collection[Tab] = ()  # its pages in the row of tabs
-    # Dotted paths, too: of actions of the list of rules; of ready rules, a list of `Kind`, beside those of the core or, with the
-    # name of one, in its place; and of what it keeps of the sums that a process sends, a `minutes.Also`.
-    rule_actions: Collection[str] = ()
-    ready_rules = ""
-    sends_also = ""
     keeps_reasons = False  # whether it keeps why people edit, so that forms ask for it
+
+    # Dotted paths of what is imported once it is needed.
+    pages: Mapping[str, str] = {}  # (model_admin, request): views, each by the last part of its URL and name
+    ready_rules = ""  # a list of `Kind`, beside those of the core or, with the name of one, in its place
+    sends_also = ""  # a `minutes.Also`: what it keeps of the sums that a process sends
+    rule_action = ""  # an action of the list of rules
+    rule_links = ""  # (model_admin, request, rule): each `Link` beside *Edit* on the page of a rule
+    client_links = ""  # (request, identity): each `Link` beside a client, on the report and on the list of blocks
+    edit_token = ""  # (row): what the form of a rule or block carries, by which `check_edit` knows how it was opened
+    check_edit = ""  # (request, form): adds an error where somebody else has edited the row since its form was opened
+    object_history = ""  # (model_admin, request, object_id): the page of the history of a row in the place of Django's, or None
+    first_edit = ""  # (rule, since): the first edit of a rule since then, an `Edited`, or None
+    marks = ""  # (request, period, rule): each `Mark` of what explains why bars rise or fall, the oldest first; of a rule or all
+    doors = ""  # (request): each `Door` that a request passes inside its view, as far as it shows; asked to explain a request
 
     def __init__(self, app_name: str, app_module: Any) -> None:
         self.label = f"ratewindow_{app_name.rpartition('.')[2]}"
         super().__init__(app_name, app_module)
-
-    def doors(self, request: "HttpRequest") -> Iterable["Door"]:
-        """The doors that a request passes inside its view, as far as it shows; asked to explain a request."""
-        return ()
 
     # A process
 
@@ -156,35 +158,6 @@ class Room(AppConfig):
         """Delete what is too old to be kept, a sentence for each kind."""
         return ()
 
-    # The admin
-
-    def rule_links(self, model_admin: Any, request: "HttpRequest", rule: Any) -> Iterable[Link]:
-        """Beside *Edit* on the page of a rule."""
-        return ()
-
-    def client_links(self, request: "HttpRequest", identity: str) -> Iterable[Link]:
-        """Beside a client, on the report and on the list of blocks."""
-        return ()
-
-    def edit_token(self, row: Any) -> str:
-        """What the form of a rule or block carries, by which `check_edit` knows how it was opened."""
-        return ""
-
-    def check_edit(self, request: "HttpRequest", form: Any) -> None:
-        """Add an error to a form whose rule or block somebody else has edited since it was opened."""
-
-    def object_history(self, model_admin: Any, request: "HttpRequest", object_id: str) -> "HttpResponse | None":
-        """The page of the history of one rule or block, in the place of Django's."""
-        return None
-
-    def first_edit(self, rule: str, since: datetime) -> Edited | None:
-        """The first edit of a rule since then."""
-        return None
-
-    def marks(self, request: "HttpRequest", period: Any, rule: str) -> Iterable[Mark]:
-        """What explains why bars rise or fall in a period, such as edits, the oldest first; of one `rule`, or of all."""
-        return ()
-
     # One client's data
 
     def find(self, client: Client) -> Iterable[Found]:
@@ -198,6 +171,11 @@ class Room(AppConfig):
 
 def installed() -> list[Room]:
     return [app for app in apps.get_app_configs() if isinstance(app, Room)]
+
+
+def plugged(hook: str) -> list[Any]:
+    """What rooms have plugged in as this."""
+    return [import_string(path) for room in installed() if (path := getattr(room, hook))]
 
 
 def targets() -> dict[str, Target]:

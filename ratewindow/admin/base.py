@@ -98,7 +98,7 @@ class RecordedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         """That of a room, if one has it."""
-        pages = (room.object_history(self, request, object_id) for room in rooms.installed())
+        pages = (page_of(self, request, object_id) for page_of in rooms.plugged("object_history"))
         return next(filter(None, pages), None) or super().history_view(request, object_id, extra_context)
 
     def get_form(self, request: HttpRequest, obj: models.Model | None = None, change: bool = False, **kwargs: Any) -> Any:
@@ -156,12 +156,12 @@ class EditForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not self.instance._state.adding and not self.is_bound:
-            self.initial["opened"] = "".join(room.edit_token(self.instance) for room in rooms.installed())
+            self.initial["opened"] = "".join(token_of(self.instance) for token_of in rooms.plugged("edit_token"))
 
     def clean(self) -> dict[str, Any] | None:
         cleaned = super().clean()
-        for room in rooms.installed():
-            room.check_edit(self.request, self)
+        for check in rooms.plugged("check_edit"):
+            check(self.request, self)
         return cleaned
 
     def _update_errors(self, errors: ValidationError) -> None:

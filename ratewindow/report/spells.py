@@ -208,6 +208,6 @@ def _edit_before(spell: Spell) -> rooms.Edited | None:
     """The edit of its rule by which it began."""
     since = spell.start - NEAR
     moved = RateRule.objects.filter(name=spell.rule, mode_since__gte=since).values_list("mode_since", flat=True)
-    edits = chain((room.first_edit(spell.rule, since) for room in rooms.installed()), map(rooms.Edited, moved))
+    edits = chain((first_edit(spell.rule, since) for first_edit in rooms.plugged("first_edit")), map(rooms.Edited, moved))
     edit = next(filter(None, edits), None)
     return edit if edit is not None and edit.at <= spell.start + MINUTE else None

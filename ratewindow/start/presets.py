@@ -8,7 +8,6 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
-from django.utils.module_loading import import_string
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
@@ -181,7 +180,7 @@ class Group:
 
 def kinds() -> Sequence[Kind]:
     """Those of rooms, and those of the core in whose place a room has none."""
-    of_rooms = {kind.name: kind for room in rooms.installed() if room.ready_rules for kind in import_string(room.ready_rules)}
+    of_rooms = {kind.name: kind for kinds in rooms.plugged("ready_rules") for kind in kinds}
     return [*of_rooms.values(), *(kind for kind in KINDS if kind.name not in of_rooms)]
 
 

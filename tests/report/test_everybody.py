@@ -2,7 +2,6 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -52,8 +51,7 @@ def found(lately: Lately | None = None, choice: str = "1h") -> list[Spell]:
 
 def an_edit(monkeypatch: pytest.MonkeyPatch, at: datetime, by: str = "root") -> None:
     """As a room that keeps edits tells of it."""
-    room = SimpleNamespace(first_edit=lambda *_: Edited(at, by, "/undo/"))
-    monkeypatch.setattr(rooms, "installed", lambda: [room])
+    monkeypatch.setattr(rooms, "plugged", lambda hook: [lambda rule, since: Edited(at, by, "/undo/")])
 
 
 def calm_hour(rule: str = "oops") -> None:

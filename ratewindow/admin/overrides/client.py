@@ -46,7 +46,7 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
     Who is blocked can only be released, and so can a login name that is tried: blocked, it would lock its owner out; exempt,
     anybody could guess on.
     """
-    links = [link for room in rooms.installed() for link in room.client_links(request, identity)]
+    links = [link for links_of in rooms.plugged("client_links") for link in links_of(request, identity)]
     try:
         subject = parse_subject(identity)
     except ValueError:  # all visitors together

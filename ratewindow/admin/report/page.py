@@ -180,7 +180,7 @@ def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> 
 def _marks(request: HttpRequest, report: Report, rule: str) -> Iterator[dict[str, object]]:
     """What rooms mark on the chart: `step` is the number of the bar at which it is."""
     period, steps = report.period, {start: number for number, start in enumerate(report.steps)}
-    for mark in (mark for room in rooms.installed() for mark in room.marks(request, period, rule)):
+    for mark in (mark for marks_in in rooms.plugged("marks") for mark in marks_in(request, period, rule)):
         step = steps.get(period.step_of(mark.at))
         if step is not None:
             when = long_label(period, mark.at) if period.step >= DAY else f"{time_zone.local(mark.at):%H:%M}"

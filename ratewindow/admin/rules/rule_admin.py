@@ -118,8 +118,7 @@ class RateRuleAdmin(RecordedAdmin):
     @property
     def actions(self) -> list[Any]:  # type: ignore[override]
         """Also those of rooms: the apps are not all there when this class is made."""
-        of_rooms = (import_string(each) for room in rooms.installed() for each in room.rule_actions)
-        return [rollout.enforce, rollout.shadow, rollout.switch_off, *of_rooms]
+        return [rollout.enforce, rollout.shadow, rollout.switch_off, *rooms.plugged("rule_action")]
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return ["mode_badge", "name_and_sentence", rollout.last_hour_column(request)]
@@ -164,10 +163,10 @@ class RateRuleAdmin(RecordedAdmin):
                 "overrides": [(each, whom(request.user, each.identity), until(each)) for each in lasting[:MOST_OVERRIDES]],
                 "edits": [
                     (edit, time_zone.in_short(edit.at))
-                    for room in rooms.installed()
-                    for edit in room.marks(request, year, rule.name)
+                    for marks_in in rooms.plugged("marks")
+                    for edit in marks_in(request, year, rule.name)
                 ],
-                "rule_links": [link for room in rooms.installed() for link in room.rule_links(self, request, rule)],
+                "rule_links": [link for links_of in rooms.plugged("rule_links") for link in links_of(self, request, rule)],
             },
         )
 

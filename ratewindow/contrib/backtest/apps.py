@@ -1,9 +1,5 @@
 """The room of backtests: what a limit would have done, from an access log."""
 
-from collections.abc import Iterable
-from typing import Any
-
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
@@ -14,6 +10,7 @@ class BacktestConfig(rooms.Room):
     verbose_name = _("Backtests")
     gives = "what a limit would have done, from an access log: whom it refuses, the curve, and one number with its reason"
     pages = {"backtest": "ratewindow.contrib.backtest.page.page"}
+    rule_links = "ratewindow.contrib.backtest.page.rule_links"
     tabs = [
         rooms.Tab(
             7,
@@ -23,8 +20,3 @@ class BacktestConfig(rooms.Room):
         )
     ]
     subcommands = {"backtest": "ratewindow.contrib.backtest.commands.backtest:BACKTEST"}
-
-    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
-        from ratewindow.contrib.backtest import page
-
-        return page.links(model_admin, request, rule.name)

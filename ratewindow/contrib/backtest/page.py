@@ -104,11 +104,14 @@ class BacktestForm(forms.Form):
         return cleaned
 
 
-def links(model_admin: Any, request: HttpRequest, rule: str = "") -> Iterator[Link]:
-    """To the page, with this rule chosen if there is one, for those who may open it."""
+def rule_links(model_admin: Any, request: HttpRequest, rule: Any) -> Iterator[Link]:
+    """To the page, with this rule chosen, for those who may open it."""
     if _may_open(model_admin, request):
-        query = f"?{urlencode({'rule': rule})}" if rule else ""
-        yield Link(reverse("admin:ratewindow_backtest") + query, gettext("Backtest this rule") if rule else gettext("Backtest"))
+        yield Link(_url(rule.name), gettext("Backtest this rule"))
+
+
+def _url(rule: str) -> str:
+    return reverse("admin:ratewindow_backtest") + (f"?{urlencode({'rule': rule})}" if rule else "")
 
 
 def _may_open(model_admin: Any, request: HttpRequest) -> bool:
@@ -122,7 +125,7 @@ def page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"form": form, "media": MEDIA, "command": COMMAND}
     if form.result is not None and form.plan is not None and form.plan.rule is not None:
         name = form.cleaned_data["rule"]
-        context["again"] = next(links(model_admin, request, name)).url
+        context["again"] = _url(name)
         context["found"] = of_result(form.result, form.cleaned_data["log"].name)
         context["curves"] = [of_period(request, period) for period in form.result.periods]
         context["use"] = _use(model_admin, request, form.plan.rule, name, form.result) if form.result.reason is None else None

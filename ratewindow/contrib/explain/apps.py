@@ -5,7 +5,6 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
@@ -20,6 +19,8 @@ class ExplainConfig(rooms.Room):
     subcommands = {"explain": "ratewindow.contrib.explain.commands.explain:EXPLAIN"}
 
     pages = {"explain": "ratewindow.contrib.explain.page.page"}
+    rule_links = "ratewindow.contrib.explain.page.rule_links"
+    client_links = "ratewindow.contrib.explain.page.client_links"
     tabs = [rooms.Tab(5, "admin:ratewindow_explain", _("Explain"), ["ratewindow.view_raterule", "ratewindow.change_raterule"])]
 
     @cached_property
@@ -40,16 +41,6 @@ class ExplainConfig(rooms.Room):
 
     def note_refusals(self, refusals: Iterable[Any]) -> None:
         self._codes.of_process.note(refusals)
-
-    def rule_links(self, model_admin: Any, request: HttpRequest, rule: Any) -> Iterable[rooms.Link]:
-        from ratewindow.contrib.explain import page
-
-        return page.link_of_rule(rule)
-
-    def client_links(self, request: HttpRequest, identity: str) -> Iterable[rooms.Link]:
-        from ratewindow.contrib.explain import page
-
-        return page.link_of_client(request, identity, last=identity)
 
     def find(self, client: rooms.Client) -> Iterable[rooms.Found]:
         yield from self._codes.found(client)

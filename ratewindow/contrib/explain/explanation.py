@@ -209,7 +209,7 @@ def explain(said: Description, find_users: bool = True, with_overrides: bool = T
     held = current.held()  # also while limits are switched off
     book = held if with_overrides else held.with_overrides(None)
     with site_functions.explained(request):
-        doors = [*doors_of(request), *(door for room in rooms.installed() for door in room.doors(request))]
+        doors = [*doors_of(request), *(door for doors_in in rooms.plugged("doors") for door in doors_in(request))]
         stages = [*walk(request, book, doors)]
     rulings = book.overrides.of_request(request) if book.overrides is not None else []
     rows = Override.objects.in_bulk([ruling.pk for ruling in rulings]) if rulings else {}

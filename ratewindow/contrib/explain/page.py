@@ -178,10 +178,15 @@ def link_to_page(**given: str) -> Iterator[rooms.Link]:
     yield rooms.Link(reverse("admin:ratewindow_explain") + (f"?by=request&{query}" if query else ""), gettext("Explain"))
 
 
-def link_of_rule(rule: Any) -> Iterator[rooms.Link]:
+def rule_links(model_admin: Any, request: HttpRequest, rule: Any) -> Iterator[rooms.Link]:
     """For a request that the rule matches, where its path says that."""
     path = rule.pattern if rule.applies_to in ("path", "prefix") else ""
     return link_to_page(method=rule.methods.replace(",", " ").partition(" ")[0] if path else "", path=path)
+
+
+def client_links(request: HttpRequest, identity: str) -> Iterator[rooms.Link]:
+    """To the newest refusal of a client or, if none is known, to the form."""
+    return link_of_client(request, identity, last=identity)
 
 
 def link_of_client(request: HttpRequest, identity: str, **more: str) -> Iterator[rooms.Link]:

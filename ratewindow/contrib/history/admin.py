@@ -1,7 +1,7 @@
 """The history in the admin: the list of all edits, the page of each, which can undo it, that of one rule, rules as a file, marks
 on the report's chart, and the refusal of the second of two people who edit the same.
 
-The core asks for these by the methods of `rooms.Room`, which `apps.py` answers by the functions here.
+The core calls these by the names that `apps.py` plugs them in as.
 """
 
 import json
@@ -25,7 +25,7 @@ from ratewindow.admin.base import ReadOnlyAdmin, register, render_page, reverse
 from ratewindow.contrib.history import files, staff, values
 from ratewindow.contrib.history.models import Edit
 from ratewindow.contrib.history.words import Entry
-from ratewindow.models import RateRule, origin
+from ratewindow.models import Override, RateRule, origin
 from ratewindow.operations.rights import require, whom
 from ratewindow.rooms import Edited, Mark
 from ratewindow.rulebook.reading import database
@@ -180,8 +180,10 @@ def export(model_admin: Any, request: HttpRequest, rules: "QuerySet[RateRule]") 
     )
 
 
-def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """The history of one rule, or of one block or exemption."""
+def object_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse | None:
+    """The history of one rule, or of one block or exemption; None for rows of other models."""
+    if model_admin.model not in (RateRule, Override):
+        return None
     row = model_admin.get_object(request, object_id)
     require(model_admin.has_view_or_change_permission(request, row))
     if row is None:
@@ -241,10 +243,10 @@ MOST_MARKS = 30  # the newest
 _MOST_LINES = 3  # fields of one edit
 
 
-def marks(request: HttpRequest, begin: datetime, end: datetime, rule: str) -> Iterator[Mark]:
-    """The edits of rules and of the switch in this time, the oldest first; of one `rule`, or of all."""
+def marks(request: HttpRequest, period: Any, rule: str) -> Iterator[Mark]:
+    """The edits of rules and of the switch in a period, the oldest first; of one `rule`, or of all."""
     kinds = {*staff.viewable(request.user)} & {Edit.Kind.RULE, Edit.Kind.SWITCH}
-    edits = Edit.objects.filter(kind__in=kinds, at__gte=begin, at__lt=end)
+    edits = Edit.objects.filter(kind__in=kinds, at__gte=period.start, at__lt=period.end)
     if rule:
         edits = edits.filter(Q(kind=Edit.Kind.SWITCH) | Q(subject=rule))
     for edit in edits[:MOST_MARKS][::-1]:

@@ -1,10 +1,8 @@
 """The room of the history."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
@@ -31,7 +29,12 @@ class HistoryConfig(rooms.Room):
             ],
         )
     ]
-    rule_actions = ["ratewindow.contrib.history.admin.export"]
+    rule_action = "ratewindow.contrib.history.admin.export"
+    edit_token = "ratewindow.contrib.history.admin.token"
+    check_edit = "ratewindow.contrib.history.admin.check"
+    object_history = "ratewindow.contrib.history.admin.object_page"
+    first_edit = "ratewindow.contrib.history.admin.first_edit"
+    marks = "ratewindow.contrib.history.admin.marks"
     keeps_reasons = True
 
     def ready(self) -> None:
@@ -51,28 +54,3 @@ class HistoryConfig(rooms.Room):
 
     def erase(self, client: rooms.Client) -> None:
         self._recording.erase(client)
-
-    def edit_token(self, row: Any) -> str:
-        from ratewindow.contrib.history import admin
-
-        return admin.token(row)
-
-    def check_edit(self, request: HttpRequest, form: Any) -> None:
-        from ratewindow.contrib.history import admin
-
-        admin.check(request, form)
-
-    def object_history(self, model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse | None:
-        from ratewindow.contrib.history.admin import object_page
-
-        return object_page(model_admin, request, object_id) if model_admin.opts.model_name in ("raterule", "override") else None
-
-    def first_edit(self, rule: str, since: datetime) -> rooms.Edited | None:
-        from ratewindow.contrib.history import admin
-
-        return admin.first_edit(rule, since)
-
-    def marks(self, request: HttpRequest, period: Any, rule: str) -> Iterable[rooms.Mark]:
-        from ratewindow.contrib.history import admin
-
-        return admin.marks(request, period.start, period.end, rule)

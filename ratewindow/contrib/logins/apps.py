@@ -1,11 +1,7 @@
 """The room of logins."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from ratewindow import rooms
@@ -20,8 +16,8 @@ class LoginsConfig(rooms.Room):
     key_names = ["login"]
     keys = {"login": _("login name tried"), "login_device": _("known device"), "network": _("network")}
     subcommands = {"protect": "ratewindow.contrib.logins.commands.protect:PROTECT"}
-
     ready_rules = "ratewindow.contrib.logins.ready.KINDS"
+    doors = "ratewindow.contrib.logins.explaining.doors"
     targets = LOGINS | STEPS
 
     def ready(self) -> None:
@@ -37,8 +33,3 @@ class LoginsConfig(rooms.Room):
         from ratewindow.contrib.logins import trust
 
         trust.forget()
-
-    def doors(self, request: HttpRequest) -> Iterable[Any]:
-        from ratewindow.contrib.logins import explaining
-
-        return explaining.doors(request)
