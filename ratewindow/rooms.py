@@ -129,12 +129,15 @@ class Room(AppConfig):
     first_edit = ""  # (rule, since): the first edit of a rule since then, an `Edited`, or None
     marks = ""  # (request, period, rule): each `Mark` of what explains why bars rise or fall, the oldest first; of a rule or all
     doors = ""  # (request): each `Door` that a request passes inside its view, as far as it shows; asked to explain a request
+    note_release = ""  # (identity, done): called after a client's counts were deleted and its blocks ended; it is as stored
+    find = ""  # (client): what is stored about a `Client`, a `Found` for each place; one where nothing is may be left out
+    # (client): deletes what `find` finds, or writes a stand-in in its place; called outside a transaction, after the rows of the
+    # core, and again a minute later, for what processes still held.
+    erase = ""
 
     def __init__(self, app_name: str, app_module: Any) -> None:
         self.label = f"ratewindow_{app_name.rpartition('.')[2]}"
         super().__init__(app_name, app_module)
-
-    # A process
 
     def chores(self) -> Iterable["Chore"]:
         """What the threads of each process do regularly."""
@@ -149,24 +152,9 @@ class Room(AppConfig):
     def note_refusals(self, refusals: Iterable["Refusal"]) -> None:
         """Called with the refusals that have just been counted, those of one request together, under the lock of counts."""
 
-    # What people do
-
-    def note_release(self, identity: str, done: dict[str, Any]) -> None:
-        """Called after the counts of a client were deleted and its blocks ended; `identity` is as it is stored."""
-
     def clean(self, dry_run: bool) -> Iterable[str]:
         """Delete what is too old to be kept, a sentence for each kind."""
         return ()
-
-    # One client's data
-
-    def find(self, client: Client) -> Iterable[Found]:
-        """What the room stores about a client, in the database and in Redis; a place where nothing is may be left out."""
-        return ()
-
-    def erase(self, client: Client) -> None:
-        """Delete what `find` finds, or write a stand-in in its place. It runs outside a transaction, after the rows of the core,
-        and again a minute later, for what processes still held."""
 
 
 def installed() -> list[Room]:

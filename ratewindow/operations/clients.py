@@ -164,6 +164,6 @@ def release(identity: str, rule: str = "") -> Released:
     except (RedisError, OSError) as error:
         failure = f"{type(error).__name__}: {error}"
     done = {"rule": rule, "counts": list(cleared), "blocks": ended, **({"failure": failure} if failure else {})}
-    for room in rooms.installed():
-        room.note_release(stored(subject), done)
+    for note in rooms.plugged("note_release"):
+        note(stored(subject), done)
     return Released(in_words(stored(subject)), tuple(cleared), ended, failure)

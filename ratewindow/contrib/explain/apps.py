@@ -21,6 +21,8 @@ class ExplainConfig(rooms.Room):
     pages = {"explain": "ratewindow.contrib.explain.page.page"}
     rule_links = "ratewindow.contrib.explain.page.rule_links"
     client_links = "ratewindow.contrib.explain.page.client_links"
+    find = "ratewindow.contrib.explain.codes.found"
+    erase = "ratewindow.contrib.explain.codes.erase"
     tabs = [rooms.Tab(5, "admin:ratewindow_explain", _("Explain"), ["ratewindow.view_raterule", "ratewindow.change_raterule"])]
 
     @cached_property
@@ -41,9 +43,3 @@ class ExplainConfig(rooms.Room):
 
     def note_refusals(self, refusals: Iterable[Any]) -> None:
         self._codes.of_process.note(refusals)
-
-    def find(self, client: rooms.Client) -> Iterable[rooms.Found]:
-        yield from self._codes.found(client)
-
-    def erase(self, client: rooms.Client) -> None:
-        self._codes.erase(client)

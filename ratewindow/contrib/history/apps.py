@@ -1,7 +1,6 @@
 """The room of the history."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
@@ -35,22 +34,17 @@ class HistoryConfig(rooms.Room):
     object_history = "ratewindow.contrib.history.admin.object_page"
     first_edit = "ratewindow.contrib.history.admin.first_edit"
     marks = "ratewindow.contrib.history.admin.marks"
+    note_release = "ratewindow.contrib.history.recording.record_release"
+    find = "ratewindow.contrib.history.recording.find"
+    erase = "ratewindow.contrib.history.recording.erase"
     keeps_reasons = True
 
     def ready(self) -> None:
         from ratewindow.contrib.history import recording
 
         recording.connect()
-        self._recording = recording
-
-    def note_release(self, identity: str, done: dict[str, Any]) -> None:
-        self._recording.record_release(identity, done)
 
     def clean(self, dry_run: bool) -> Iterable[str]:
-        yield self._recording.clean(dry_run)
+        from ratewindow.contrib.history import recording
 
-    def find(self, client: rooms.Client) -> Iterable[rooms.Found]:
-        yield self._recording.find(client)
-
-    def erase(self, client: rooms.Client) -> None:
-        self._recording.erase(client)
+        yield recording.clean(dry_run)

@@ -131,9 +131,9 @@ def clean(dry_run: bool) -> str:
     return f"{number} old {edits} {'would be deleted' if dry_run else 'deleted'}"
 
 
-def find(client: Client) -> Found:
+def find(client: Client) -> Iterator[Found]:
     """For `Room.find`: the edits about a client."""
-    return Found.at("history", [edit.at for edit in _about(client)])
+    yield Found.at("history", [edit.at for edit in _about(client)])
 
 
 def erase(client: Client) -> None:

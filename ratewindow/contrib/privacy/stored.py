@@ -32,7 +32,7 @@ def find(client: TypedClient) -> list[rooms.Found]:
         rooms.Found.at("statistics", [row.start for row in _statistics(client)]),
         rooms.Found.at("log of the admin", [entry.action_time for entry in _log(client)]),
         *_in_redis(client),
-        *(each for room in rooms.installed() for each in room.find(client)),
+        *(each for find_in in rooms.plugged("find") for each in find_in(client)),
     ]
     return [each for each in found if each.number]
 
@@ -42,8 +42,8 @@ def erase(client: TypedClient) -> None:
     if not process_clients.in_memory():
         _erase_from_redis(client)  # before the rows: what is collected meanwhile has the stand-in already
     _erase_rows(client)
-    for room in rooms.installed():
-        room.erase(client)
+    for erase_from in rooms.plugged("erase"):
+        erase_from(client)
 
 
 @transaction.atomic

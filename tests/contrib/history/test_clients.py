@@ -42,7 +42,7 @@ def test_the_edits_of_a_client_are_found_and_erased_with_those_of_the_erasure() 
     for identity in ("user:42", "user:7"):
         Override.objects.block(identity)
     release("user:42")
-    found = recording.find(Ada())
+    [found] = recording.find(Ada())
     assert (found.where, found.number) == ("history", 3)
     with transaction.atomic():
         recording.erase(Ada())
