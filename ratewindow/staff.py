@@ -145,8 +145,12 @@ def report(*, by: Any, hours: int = 1) -> dict[str, Any]:
     """What its page says: `summary` and `figures` in words, what the `rules` did, and the most refused `clients`."""
     require(by.has_perm("ratewindow.view_throttlestat"))
     if not 0 < hours <= LONGEST / HOUR:
-        text = _("%(hours)s is no length of a report: write the hours, from 1 to %(most)d.")
-        raise ValidationError({"hours": text % {"hours": hours, "most": LONGEST / HOUR}})
+        raise ValidationError(
+            {
+                "hours": _("%(hours)s is no length of a report: write the hours, from 1 to %(most)d.")
+                % {"hours": hours, "most": LONGEST / HOUR}
+            }
+        )
     now, status = time_zone.now(), overview.status(at_server=False)
     choice = next((name for name, (length, *_) in CHOICES.items() if length == hours * HOUR), "")
     period = last(choice, now) if choice else between(now - hours * HOUR, now, now)

@@ -132,14 +132,14 @@ def facts(store: dict[str, Any]) -> list[tuple[str, str]]:
 
 def process_line(process: dict[str, Any]) -> dict[str, Any]:
     """One process as a line of the table; `mark` is ``closed`` or ``open``."""
-    values = {
-        "servers": listed(process.get("servers") or ["Redis"]),
-        "time": overview.clock(process.get("degraded_since")),
-        "cause": cause_in_words(process.get("error", "")),
-    }
     breakers = {
         "closed": gettext("counts in its memory") if process_clients.in_memory() else gettext("counts on Redis"),
-        "open": gettext("does not count on %(servers)s since %(time)s: %(cause)s") % values,
+        "open": gettext("does not count on %(servers)s since %(time)s: %(cause)s")
+        % {
+            "servers": listed(process.get("servers") or ["Redis"]),
+            "time": overview.clock(process.get("degraded_since")),
+            "cause": cause_in_words(process.get("error", "")),
+        },
     }
     rules = gettext("%s; cannot be read now") if process.get("rules_error") else "%s"
     return {

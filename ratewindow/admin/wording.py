@@ -49,8 +49,11 @@ def short_sentence(rule: RateRule, windows: Sequence[Window] | None = None) -> s
 
 
 def _gist(rule: RateRule, amount: str) -> str:
-    values = {"clients": clients(rule.key), "amount": amount, "requests": _requests(rule)}
-    return gettext("%(clients)s: %(amount)s, %(requests)s") % values
+    return gettext("%(clients)s: %(amount)s, %(requests)s") % {
+        "clients": clients(rule.key),
+        "amount": amount,
+        "requests": _requests(rule),
+    }
 
 
 def sentence_in_code(use: CodeRate) -> str:

@@ -102,8 +102,10 @@ def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str)
     if away:
         problems.append(_unavailable(away, len(found)))
     elif not store["reachable"]:
-        problem = gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
-        problems.append(problem % {"error": store["error"], "holds": without_redis.in_words()})
+        problems.append(
+            gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
+            % {"error": store["error"], "holds": without_redis.in_words()}
+        )
     problems += _failing(found, serious=True)
     problems += _apart(found)
     if rules_error:
@@ -132,11 +134,13 @@ def _apart(found: Sequence[Process]) -> list[str]:
     kinds = len({each["secret"] for each in found})
     if kinds < 2:
         return []
-    problem = gettext(
-        "%(count)d processes have %(kinds)d different SECRET_KEYs or PEPPERs, and so count apart: each limit holds %(kinds)d "
-        "times. Give all of them the same."
-    )
-    return [problem % {"count": len(found), "kinds": kinds}]
+    return [
+        gettext(
+            "%(count)d processes have %(kinds)d different SECRET_KEYs or PEPPERs, and so count apart: each limit holds %(kinds)d "
+            "times. Give all of them the same."
+        )
+        % {"count": len(found), "kinds": kinds}
+    ]
 
 
 def _unavailable(away: Sequence[Process], count: int) -> str:
@@ -168,10 +172,11 @@ def _warnings(found: Sequence[Process]) -> list[str]:
 
 def uncollected(store: dict[str, Any]) -> list[str]:
     """Nobody collects: the report forgets what waits for longer than Redis keeps it."""
-    text = gettext("Nobody collects: run Celery's beat and a worker, or manage.py ratewindow collect every minute by cron.")
-    if store["reachable"] and not process_clients.in_memory():
-        with suppress(RedisError, OSError):
-            return [text] if minutes.are_late(time.time()) else []
+    with suppress(RedisError, OSError):
+        if store["reachable"] and not process_clients.in_memory() and minutes.are_late(time.time()):
+            return [
+                gettext("Nobody collects: run Celery's beat and a worker, or manage.py ratewindow collect every minute by cron.")
+            ]
     return []
 
 

@@ -161,8 +161,10 @@ class Override(models.Model):
     def unknown_name(self) -> str:
         """That there is no permission, or no rule, of the name that it has, which may be a mistake; otherwise empty."""
         if not is_known(self.identity):
-            text = _("There is no %r in Django: this applies to superusers alone, unless an authentication backend grants it.")
-            return str(text % self.identity)
+            return str(
+                _("There is no %r in Django: this applies to superusers alone, unless an authentication backend grants it.")
+                % self.identity
+            )
         if not self.rule or self.rule in code_rates.load_names() or RateRule.objects.filter(name=self.rule).exists():
             return ""
         return _("There is no rule %r yet: this applies once there is one.") % self.rule
@@ -190,8 +192,9 @@ class Override(models.Model):
                 if not getattr(self, field):
                     errors.setdefault(field, _("This applies to all visitors of the site: name one rule and an end."))
         if subject is not None and self.action == self.Action.BLOCK and self._contains_author(subject):
-            message = _("This block contains you: you would lock yourself out.")
-            errors.setdefault("identity", ValidationError(message, code=CONTAINS_AUTHOR))
+            errors.setdefault(
+                "identity", ValidationError(_("This block contains you: you would lock yourself out."), code=CONTAINS_AUTHOR)
+            )
         if errors:
             raise ValidationError(errors)
 

@@ -32,8 +32,11 @@ def _used(answer: WindowAnswer) -> str:
     """``4 of 5 in 1m``; of a bucket, of what it admits at once."""
     window = answer.window
     most = (window.limit and window.burst) or window.limit
-    values = {"used": max(0, most - answer.remaining), "limit": most, "period": window.period}
-    return gettext("%(used)s of %(limit)s in %(period)s") % values
+    return gettext("%(used)s of %(limit)s in %(period)s") % {
+        "used": max(0, most - answer.remaining),
+        "limit": most,
+        "period": window.period,
+    }
 
 
 def free(decision: RuleDecision) -> str:

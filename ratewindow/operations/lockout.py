@@ -39,8 +39,9 @@ def lockouts(rules: Iterable[Rule], request: HttpRequest) -> dict[str, str]:
     for visit in _visits(request):
         for rule in index.match(visit):
             if rule.name not in sentences and (when := _when(rule, visit)):
-                text = gettext("Rule {name} matches {page}, a page of the admin: it would refuse you there {when}.")
-                sentences[rule.name] = text.format(name=rule.name, page=visit.path, when=when)
+                sentences[rule.name] = gettext(
+                    "Rule {name} matches {page}, a page of the admin: it would refuse you there {when}."
+                ).format(name=rule.name, page=visit.path, when=when)
     return sentences
 
 

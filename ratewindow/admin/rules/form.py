@@ -203,8 +203,10 @@ class LimitsFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
         windows = [form.instance.freeze() for form in typed if form.instance.period]  # an empty form has none
         buckets = sum(window.buckets or 0 for window in windows)
         if buckets > MOST_BUCKETS:
-            problem = gettext("The limits of a rule have at most %(most)d buckets together, not %(buckets)d: enter fewer.")
-            raise forms.ValidationError(problem % {"most": MOST_BUCKETS, "buckets": buckets})
+            raise forms.ValidationError(
+                gettext("The limits of a rule have at most %(most)d buckets together, not %(buckets)d: enter fewer.")
+                % {"most": MOST_BUCKETS, "buckets": buckets}
+            )
         try:
             check_soft(self.instance.soft, windows)
         except ValueError as error:
