@@ -6,7 +6,7 @@ No module of the core imports a room: it asks `installed()` for those in ``INSTA
 import pkgutil
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
-from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from django.apps import AppConfig, apps
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from ratewindow.background import Chore
     from ratewindow.counting.sheets import Refusal
-
-PACKAGE = "ratewindow.contrib"
 
 
 class Link(NamedTuple):
@@ -189,11 +187,8 @@ def run_task(name: str) -> str:
 
 def names() -> list[str]:
     """The dotted names of the rooms that this package has, whether a site has installed them or not."""
-    try:
-        package = import_module(PACKAGE)
-    except ModuleNotFoundError:  # all of them were deleted
-        return []
-    return [f"{PACKAGE}.{module.name}" for module in pkgutil.iter_modules(package.__path__) if module.ispkg]
+    folder = Path(__file__).with_name("contrib")  # which is missing where all of them were deleted
+    return [f"ratewindow.contrib.{module.name}" for module in pkgutil.iter_modules([folder]) if module.ispkg]
 
 
 def known() -> list[tuple[Any, bool]]:
