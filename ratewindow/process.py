@@ -97,10 +97,10 @@ def _follow_settings(*, setting: str, **_: Any) -> None:
             without_redis.forget_counts,
             late_charges.missed.clear,
             told_once.claim.cache_clear,
+            address.clear_cache,
+            state_keys.forget_secret,
         ):
             close()
-        address.clear_cache()
-        state_keys.forget_secret()
     elif setting == "SECRET_KEY":
         state_keys.forget_secret()
     elif setting in matching.SETTINGS:
