@@ -37,10 +37,8 @@ def now(found: Sequence[overview.Process] | None = None) -> list[Emergency]:
 
 def of_all(found: Sequence[dict[str, Any]]) -> Lately:
     """What all processes have counted in the last seconds."""
-    lately: dict[str, list[int]] = {}
+    lately: dict[str, Sequence[int]] = {}
     for process in found:
-        for rule, (passed, refused) in process.get("lately", {}).get("rules", {}).items():
-            counts = lately.setdefault(rule, [0, 0])
-            counts[0] += passed
-            counts[1] += refused
+        for rule, counts in process.get("lately", {}).get("rules", {}).items():
+            lately[rule] = [sum(both) for both in zip(lately.get(rule, (0, 0)), counts, strict=True)]
     return lately
