@@ -104,8 +104,6 @@ def between(start: datetime, end: datetime, now: datetime) -> Period:
 WITHOUT_BLOCKS = f"~{BLOCKS}"  # all rules, and no requests of blocked clients that matched none of them
 LEFT_OUT = {"": [ALL], WITHOUT_BLOCKS: [ALL, BLOCKS]}  # names that are no rule, by what stands for all rules
 
-LONG = 2  # coarser spans: a period that is longer is read in these where its steps do not matter
-
 _COARSER = {Resolution.MINUTE: Resolution.HOUR, Resolution.HOUR: Resolution.DAY}
 
 
@@ -229,9 +227,10 @@ def rows_of(period: Period) -> Q:
 
 
 def within(period: Period) -> Q:
-    """The same in fewer rows, where steps do not matter: of whole hours instead of minutes, or of days instead of hours."""
+    """The same in fewer rows, where steps do not matter: of whole hours instead of minutes, or of days instead of hours, in a
+    period of more than two of these."""
     coarser = _COARSER.get(period.resolution)
-    if coarser is None or period.end - period.start <= LONG * SPANS[coarser]:
+    if coarser is None or period.end - period.start <= 2 * SPANS[coarser]:
         return rows_of(period)
     first, last = span_start(period.start, SPANS[coarser]), span_start(period.end, SPANS[coarser])
     first = first if first == period.start else first + SPANS[coarser]

@@ -111,8 +111,15 @@ def spells(found: Report, before: Report | None, now: datetime, lately: Lately =
 
 
 def _gravity(spell: Spell) -> tuple[Any, ...]:
-    hurt = (-spell.alone, -spell.count_last, -spell.count)
-    return spell.outcome, spell.everybody is None, not spell.ongoing, *hurt, spell.rule
+    return (
+        spell.outcome,
+        spell.everybody is None,
+        not spell.ongoing,
+        -spell.alone,
+        -spell.count_last,
+        -spell.count,
+        spell.rule,
+    )
 
 
 def _latest(rule: str, outcome: str, found: Report, before: Report | None, now: datetime, lately: Lately) -> Spell | None:
