@@ -65,7 +65,7 @@ def standing(identity: str, rule: str = "", with_overrides: bool = True) -> Stan
     who = values_of(identity)
     book = current.rulebook() if with_overrides else current.rulebook().with_overrides(None)
     rules = counting_rules(book, rule)
-    rulings = _rulings(book, who)
+    rulings = rulings_of(book, who)
     in_force = Override.objects.in_force().filter(rule__in=["", rule]) if rule else Override.objects.in_force()
     overrides = in_force.filter(pk__in=[each.pk for each in rulings])
     if with_overrides:  # also those for exactly this network or group, or for everybody
@@ -82,7 +82,8 @@ def standing(identity: str, rule: str = "", with_overrides: bool = True) -> Stan
     return Standing(overrides, counted, "" if counted else gettext("Nothing is counted for it."))
 
 
-def _rulings(book: current.Rulebook, who: tuple[str, ...]) -> Sequence[Ruling]:
+def rulings_of(book: current.Rulebook, who: tuple[str, ...]) -> Sequence[Ruling]:
+    """The blocks, exemptions and other rates of a client by its `values_of`."""
     return book.overrides.of_identity(who) if who and book.overrides is not None else ()
 
 
@@ -152,7 +153,7 @@ def release(identity: str, rule: str = "") -> Released:
     book = current.rulebook()
     rules = counting_rules(book, rule)
     own = [each.with_windows(each.windows) for each in rules]  # also where code gives this client other limits
-    with_counts = [*own, *rules, *prepare.adapted(_rulings(book, who), rules)] if who else []
+    with_counts = [*own, *rules, *prepare.adapted(rulings_of(book, who), rules)] if who else []
     blocks = Override.objects.naming(subject).filter(action=BLOCK)
     ended = (blocks.filter(rule=rule) if rule else blocks).end()
     cleared: dict[str, None] = {}  # the names of the rules that had some

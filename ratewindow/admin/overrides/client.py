@@ -22,10 +22,10 @@ from ratewindow.conf.in_words import translated
 from ratewindow.identity.address import is_internal
 from ratewindow.limiter.durations import format_duration
 from ratewindow.models import Override, RateRule
-from ratewindow.operations.clients import free, standing, used, values_of
+from ratewindow.operations.clients import free, rulings_of, standing, used, values_of
 from ratewindow.operations.forms import PlainReleaseForm, typed_client
 from ratewindow.operations.rights import may, may_look_up, require
-from ratewindow.overrides.lookup import BLOCK, Ruling
+from ratewindow.overrides.lookup import BLOCK
 from ratewindow.overrides.subjects import EXAMPLES, in_words, is_target, parse_subject
 from ratewindow.rooms import Link
 from ratewindow.rulebook import current
@@ -51,7 +51,9 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
         subject = parse_subject(identity)
     except ValueError:  # all visitors together
         return links
-    blocks = _blocks(identity) if subject.one_client and not subject.hashed and may_look_up(request.user) else []
+    is_known = subject.one_client and not subject.hashed  # counts and blocks cannot be found by a hash
+    rulings = rulings_of(current.rulebook(), values_of(identity)) if is_known and may_look_up(request.user) else ()
+    blocks = [each for each in rulings if each.action == BLOCK]
     is_blocked = any(each.rule in ("", rule) for each in blocks)
     given = {"identity": identity, "rule": rule, "lasts": "1h"}
     may_add = request.user.has_perm("ratewindow.add_override") and not (is_target(identity) or is_blocked)
@@ -61,19 +63,13 @@ def of_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]
         links.append(
             Link(url(request, ADD, **given, action="rate", rate=rate), gettext("Raise for this client…"), short=gettext("Raise…"))
         )
-    if may(request.user, "release_identity") and subject.one_client and not subject.hashed:  # counts cannot be found by a hash
+    if may(request.user, "release_identity") and is_known:
         links.append(Link(url(request, RELEASE, identity=identity, rule=rule), gettext("Release…")))
     if ends_s := [each.expires_s for each in blocks if not rule or each.rule in ("", rule)]:
         links.append(Link(url(request, LIST, q=identity), _until(max(ends_s))))
     if may_add and not subject.meets_everybody and not is_internal(identity):
         links.append(Link(url(request, ADD, **given, action="block"), gettext("Block…"), harms=True))
     return links
-
-
-def _blocks(identity: str) -> list[Ruling]:
-    overrides = current.rulebook().overrides
-    rulings = overrides.of_identity(values_of(identity)) if overrides is not None else []
-    return [each for each in rulings if each.action == BLOCK]
 
 
 def _until(end_s: float) -> str:
