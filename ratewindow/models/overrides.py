@@ -46,12 +46,11 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
 class OverrideQuerySet(models.QuerySet["Override"]):
     """`block`, `allow` and `rate` validate as the form does, and raise ValidationError with a dict by field."""
 
-    def in_force(self, now: datetime | None = None) -> "OverrideQuerySet":
-        now = now or time_zone.now()
-        return self.not_ended(now).exclude(starts_at__gt=now)
+    def in_force(self) -> "OverrideQuerySet":
+        return self.not_ended().exclude(starts_at__gt=time_zone.now())
 
-    def not_ended(self, now: datetime | None = None) -> "OverrideQuerySet":
-        return self.exclude(expires_at__lte=now or time_zone.now())
+    def not_ended(self) -> "OverrideQuerySet":
+        return self.exclude(expires_at__lte=time_zone.now())
 
     def naming(self, subject: Subject) -> "OverrideQuerySet":
         """Those for exactly this subject, whatever ``ANONYMIZE`` was when they were saved.
@@ -60,15 +59,15 @@ class OverrideQuerySet(models.QuerySet["Override"]):
         """
         return self.filter(identity__in=[models.Value(text, models.CharField()) for text in sorted(stored_forms(subject))])
 
-    def end(self) -> int:
-        """End those that have not ended, one by one so that signals announce each; returns how many."""
+    def end(self) -> "list[Override]":
+        """End those that have not ended, one by one so that signals announce each; returns these."""
         now = time_zone.now()
         with transaction.atomic(using=self.db):
-            lasting = list(self.not_ended(now))
+            lasting = list(self.not_ended())
             for override in lasting:
                 override.expires_at = now
                 override.save(update_fields=["expires_at"])
-        return len(lasting)
+        return lasting
 
     def block(self, identity: str, *, duration: str | timedelta | None = None, **fields: Any) -> "Override":
         """Refuse every request, or those that match ``rule=``: ``block("ip:203.0.113.0/24", duration="1h", reason="...")``."""

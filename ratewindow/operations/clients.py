@@ -155,7 +155,7 @@ def release(identity: str, rule: str = "") -> Released:
     own = [each.with_windows(each.windows) for each in rules]  # also where code gives this client other limits
     with_counts = [*own, *rules, *prepare.adapted(rulings_of(book, who), rules)] if who else []
     blocks = Override.objects.naming(subject).filter(action=BLOCK)
-    ended = (blocks.filter(rule=rule) if rule else blocks).end()
+    ended = len((blocks.filter(rule=rule) if rule else blocks).end())
     cleared: dict[str, None] = {}  # the names of the rules that had some
     failure = ""
     try:

@@ -71,13 +71,12 @@ def end_button(override: Override) -> SafeString:
 
 @admin.action(description=_("End selected ones now"), permissions=["change"])
 def end_now(model_admin: Any, request: HttpRequest, overrides: Any) -> None:
-    lasting = list(overrides.not_ended())
     with transaction.atomic():
-        overrides.end()
-        for override in lasting:
+        ended = overrides.end()
+        for override in ended:
             model_admin.log_change(request, override, [{"changed": {"fields": ["until"]}}])
-    if lasting:
-        messages.success(request, gettext("Ended: %s.") % in_words.some_of(whom(request.user, each.identity) for each in lasting))
+    if ended:
+        messages.success(request, gettext("Ended: %s.") % in_words.some_of(whom(request.user, each.identity) for each in ended))
     else:
         messages.info(request, gettext("Nothing to end: they have already ended."))
 
