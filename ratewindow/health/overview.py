@@ -61,7 +61,13 @@ def status(*, at_server: bool = True) -> dict[str, Any]:
 
 
 def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:
-    problems = _problems(store, found, reading.problem())
+    rules_error = reading.problem()
+    problems = [
+        *_unavailable(store, found),
+        *_failing(found, serious=True),
+        *_apart(found),
+        *([f"{rules_error.rstrip('.')}."] if rules_error else []),
+    ]
     since = min((each["degraded_since"] for each in found if each["degraded_since"]), default=None) if problems else None
     return {
         "ok": not problems,
@@ -74,7 +80,7 @@ def _status(store: dict[str, Any], found: list[Process]) -> dict[str, Any]:
         "store": store,
         "processes": found,
         "fallback": dict(sum((Counter(each["fallback"]) for each in found), Counter())),
-        "rules": {"count": found[-1]["rules"], "read": found[-1]["rules_read"], "error": reading.problem()},
+        "rules": {"count": found[-1]["rules"], "read": found[-1]["rules_read"], "error": rules_error},
         "switch": _switch(),
     }
 
@@ -94,23 +100,6 @@ def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
         return server_info.unasked(f"{type(error).__name__}: {error}"), [own]
     me = (own["host"], own["pid"])
     return store, [*(each for each in others if (each["host"], each["pid"]) != me), own]
-
-
-def _problems(store: dict[str, Any], found: Sequence[Process], rules_error: str) -> list[str]:
-    problems = []
-    away = [each for each in found if each["breaker"] == "open"]
-    if away:
-        problems.append(_unavailable(away, len(found)))
-    elif not store["reachable"]:
-        problems.append(
-            gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
-            % {"error": store["error"], "holds": without_redis.in_words()}
-        )
-    problems += _failing(found, serious=True)
-    problems += _apart(found)
-    if rules_error:
-        problems.append(f"{rules_error.rstrip('.')}.")
-    return problems
 
 
 def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
@@ -143,19 +132,27 @@ def _apart(found: Sequence[Process]) -> list[str]:
     ]
 
 
-def _unavailable(away: Sequence[Process], count: int) -> str:
+def _unavailable(store: dict[str, Any], found: Sequence[Process]) -> list[str]:
     """``Redis unavailable (timeout) since 12:03 in 2 of 5 processes: requests pass uncounted.``"""
+    away = [each for each in found if each["breaker"] == "open"]
+    if not away and store["reachable"]:
+        return []
+    if not away:
+        return [
+            gettext("Redis does not answer here (%(error)s): %(holds)s where it does not.")
+            % {"error": store["error"], "holds": without_redis.in_words()}
+        ]
     values = {
         "servers": in_words.listed(sorted({server for each in away for server in each["servers"]})),
         "how": in_words.listed(sorted({each["error"].removeprefix("store:") for each in away})),
         "time": clock(min(each["degraded_since"] for each in away)),
         "holds": " / ".join(sorted({*map(gettext, (each["policy"] for each in away))})),  # which processes send in English
         "away": len(away),
-        "count": count,
+        "count": len(found),
     }
     alone = gettext("%(servers)s unavailable (%(how)s) since %(time)s: %(holds)s.")  # who lacks Redis knows of no others
     of_many = gettext("%(servers)s unavailable (%(how)s) since %(time)s in %(away)d of %(count)d processes: %(holds)s.")
-    return (of_many if count > 1 else alone) % values
+    return [(of_many if len(found) > 1 else alone) % values]
 
 
 def _all_well(found: Sequence[Process]) -> str:
