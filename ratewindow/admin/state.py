@@ -3,6 +3,7 @@ limits off."""
 
 import time
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from django import forms
@@ -52,12 +53,12 @@ def banner(request: HttpRequest, with_problems: bool = True, with_emergencies: b
     may_view = request.user.has_perm("ratewindow.view_throttlestat")
     return {
         "emergencies": [
-            *overview.proxies(glance(request)["processes"]),
-            *(each.sentence for each in emergencies(request)),
+            *overview.proxies(glance(request).status["processes"]),
+            *(each.sentence for each in glance(request).emergencies),
         ]
         if with_emergencies and may_view
         else [],
-        "problems": glance(request)["problems"] if with_problems else [],
+        "problems": glance(request).status["problems"] if with_problems else [],
         "off": off_message(),
         "state_url": reverse("admin:ratewindow_state", request=request) if may_view else "",
         "switch_url": reverse("admin:ratewindow_switch", request=request)
@@ -66,18 +67,27 @@ def banner(request: HttpRequest, with_problems: bool = True, with_emergencies: b
     }
 
 
-def glance(request: HttpRequest) -> dict[str, Any]:
-    """The state of the limiter without a description of the server, read once per request, since Redis may answer slowly."""
-    if not hasattr(request, "_ratewindow_glance"):
-        request._ratewindow_glance = overview.status(at_server=False)  # type: ignore[attr-defined]
-    return request._ratewindow_glance  # type: ignore[attr-defined,no-any-return]
+class Glance:
+    """What several parts of a page say of the limiter, each read once per request, since Redis may answer slowly."""
+
+    @cached_property
+    def status(self) -> dict[str, Any]:
+        """Without a description of the server."""
+        return overview.status(at_server=False)
+
+    @cached_property
+    def emergencies(self) -> list[emergency.Emergency]:
+        """The rules that refuse nearly everybody."""
+        return emergency.now(self.status["processes"])
+
+    @cached_property
+    def last_hour(self) -> Report:
+        """From the database alone while Redis does not answer."""
+        return Report(last("1h", time_zone.now()), waiting(ask_redis=self.status["store"]["reachable"]))
 
 
-def emergencies(request: HttpRequest) -> list[emergency.Emergency]:
-    """The rules that refuse nearly everybody, read once per request."""
-    if not hasattr(request, "_ratewindow_emergencies"):
-        request._ratewindow_emergencies = emergency.now(glance(request)["processes"])  # type: ignore[attr-defined]
-    return request._ratewindow_emergencies  # type: ignore[attr-defined,no-any-return]
+def glance(request: HttpRequest) -> Glance:
+    return vars(request).setdefault("_ratewindow_glance", Glance())  # type: ignore[no-any-return]
 
 
 def off_message() -> str:

@@ -85,7 +85,7 @@ class ReportForm(forms.Form):
 
     def read(self, most: int = 40) -> Reading:
         """`most` names of each kind: clients, networks."""
-        now, status = time_zone.now(), glance(self._request)
+        now, status = time_zone.now(), glance(self._request).status
         start, end = self._value("start"), self._value("end") or now
         period = between(start, min(end, now), now) if start else last(self.chosen(), now)
         return staff.read_report(period, self.rule_name(), now, most, status, self._request.user)
@@ -114,7 +114,7 @@ OFTEN_S, SELDOM_S = 5, 15  # how often an hour, and a longer period, is read aga
 def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
     """What ``body.html`` shows."""
     report, marks = reading.report, list(_marks(request, reading.report, form.rule_name()))
-    status = glance(request)
+    status = glance(request).status
     proxies = overview.proxies(status["processes"])
     rules = list(rule_lines(request, report))
     first, show = next(iter(reading.spells), None), partial(display, request.user)

@@ -52,7 +52,7 @@ def _of_mistake(request: HttpRequest, spell: Spell) -> Remedies:
 
 
 def is_proxy(request: HttpRequest, identity: str) -> bool:
-    return overview.is_proxy(glance(request)["processes"], identity)
+    return overview.is_proxy(glance(request).status["processes"], identity)
 
 
 def on_client(request: HttpRequest, identity: str, rule: str = "") -> list[Link]:

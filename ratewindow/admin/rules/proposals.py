@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from ratewindow.admin.base import reverse
 from ratewindow.admin.rules.new_rules import add_url, limit_values
-from ratewindow.admin.rules.rollout import report_for
+from ratewindow.admin.state import glance
 from ratewindow.admin.wording import limit_in_words
 from ratewindow.conf import in_words, time_zone
 from ratewindow.identity.request_attributes import match_of
@@ -50,7 +50,7 @@ def for_requests_like(request: HttpRequest, asked: HttpRequest, matching: Iterab
         look = reverse("admin:ratewindow_raterule_look", [row.pk], request)
         yield Link(look, gettext("%s already waits in shadow: open it") % row.name)
     elif request.user.has_perm("ratewindow.add_raterule"):
-        found = propose_by(rules, time_zone.now(), report_for(request).known)
+        found = propose_by(rules, time_zone.now(), glance(request).last_hour.known)
         yield Link(_form_of(asked, found), gettext("Make a rule for this…"))
 
 

@@ -13,21 +13,12 @@ from django.utils.translation import gettext, gettext_lazy as _
 
 from ratewindow import staff
 from ratewindow.admin.base import reverse
-from ratewindow.admin.state import emergencies, glance
+from ratewindow.admin.state import glance
 from ratewindow.admin.wording import mode_in_words
-from ratewindow.conf import in_words, time_zone
+from ratewindow.conf import in_words
 from ratewindow.counting.sums import NOTHING
 from ratewindow.models import Mode, RateRule
 from ratewindow.operations.rights import require
-from ratewindow.report.report import Report, last, waiting
-
-
-def report_for(request: HttpRequest) -> Report:
-    """The report of the last hour, made once per request; from the database alone while Redis does not answer."""
-    if not hasattr(request, "_ratewindow_last_hour"):
-        known = waiting(ask_redis=glance(request)["store"]["reachable"])
-        request._ratewindow_last_hour = Report(last("1h", time_zone.now()), known)  # type: ignore[attr-defined]
-    return request._ratewindow_last_hour  # type: ignore[attr-defined,no-any-return]
 
 
 def last_hour_column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
@@ -42,7 +33,7 @@ def last_hour_column(request: HttpRequest) -> Callable[[RateRule], SafeString]:
 
 def last_hour_of(request: HttpRequest, name: str) -> SafeString:
     """``1,960 passed · 18,411 refused, 90 %``; in shadow what would have been refused; ``not known`` without Redis and rows."""
-    report = report_for(request)
+    report = glance(request).last_hour
     sums = report.rules.get(name, NOTHING)
     if not sums.met:
         return format_html(
@@ -54,7 +45,9 @@ def last_hour_of(request: HttpRequest, name: str) -> SafeString:
         ("other", gettext("%(count)s refused by another rule"), sums.other),
         ("would", gettext("%(count)s would be refused, %(share)s"), sums.would_refuse),
     ]
-    alarm = [("refused", gettext("refuses nearly everybody"))] if name in {each.rule for each in emergencies(request)} else []
+    alarm = (
+        [("refused", gettext("refuses nearly everybody"))] if name in {each.rule for each in glance(request).emergencies} else []
+    )
     parts = alarm + [
         (kind, text % {"count": in_words.number(count), "share": in_words.percent(count, sums.met)})
         for kind, text, count in texts
