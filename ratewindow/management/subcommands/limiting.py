@@ -137,13 +137,11 @@ def _health(stdout: Any) -> str:
     """What the other processes of the site report about themselves."""
     switch_off.current()
     status = overview.status()
-    for sentence in [status["summary"], *status.get("warnings", [])]:
+    emergencies = [each.sentence for each in emergency.now(status["processes"])]
+    for sentence in [status["summary"], *status["warnings"], *emergencies]:
         stdout.write(f"State: {sentence}")
     if status.get("switch", {}).get("off"):
         stdout.write(f"Limits are {kill_switch.turned.words() if status['switch']['setting'] else 'off by the settings'}.")
-    emergencies = [each.sentence for each in emergency.now(status["processes"])]
-    for sentence in emergencies:
-        stdout.write(f"State: {sentence}")
     complaints = {
         "A rule refuses nearly everybody.": emergencies,
         "A proxy is not trusted.": overview.proxies(status["processes"]),
