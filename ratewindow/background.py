@@ -47,6 +47,7 @@ class Chore:
 
 
 _chores: list[Chore] = []
+_outage_is_known: Callable[[], object]  # `assign` sets it, as it does the chores
 _starting = threading.RLock()  # a handler of the log may ask for a decision, in the thread that holds it
 _wake = threading.Event()  # of the thread that always runs; another one in a fork
 _busy: set[str] = set()  # the threads that run
@@ -58,10 +59,6 @@ def assign(chores: Iterable[Chore], outage_is_known: Callable[[], object]) -> No
     """Set what this process's threads do. While `outage_is_known`, errors of the server are no news."""
     global _chores, _outage_is_known
     _chores, _outage_is_known = [*chores], outage_is_known
-
-
-def _outage_is_known() -> object:
-    return False
 
 
 def hurry(run: Callable[[], None]) -> None:
