@@ -28,8 +28,6 @@ from ratewindow.store import outage, process_clients, server_info
 
 logger = logging.getLogger("ratewindow")
 
-SHARE = 0.01  # of the decisions of a minute may fail without being a problem
-
 Process = dict[str, Any]
 
 
@@ -103,11 +101,11 @@ def look(*, at_server: bool = True) -> tuple[dict[str, Any], list[Process]]:
 
 
 def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
-    """Decisions that were made without Redis although it answers. A few of many are no problem."""
+    """Decisions that were made without Redis although it answers. A few are no problem, nor less than one in a hundred."""
     failed = sum((Counter(each["lately"]["failed"]) for each in found), Counter[str]())
     count = failed.total()
     decided = max(count, sum(each["lately"]["decisions"] for each in found))
-    if not count or (count >= max(outage.FEW, decided * SHARE)) is not serious:
+    if not count or (count >= max(outage.FEW, decided / 100)) is not serious:
         return []
     how = in_words.listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
     text = ngettext(

@@ -9,10 +9,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-SIZE = 5000  # rows
 
-
-def in_batches(rows: "QuerySet[Any]", *columns: str, size: int = SIZE) -> Iterator[tuple[Any, ...]]:
+def in_batches(rows: "QuerySet[Any]", *columns: str, size: int = 5000) -> Iterator[tuple[Any, ...]]:
     """The primary key and `columns` of each row, ordered by key. A key must not occur twice, as a join may cause."""
     rows = rows.order_by("pk").values_list("pk", *columns)
     batch = list(rows[:size])
