@@ -87,8 +87,7 @@ class FreshCountsRunner(DiscoverRunner):
 
     def setup_test_environment(self, **kwargs: Any) -> None:
         super().setup_test_environment(**kwargs)
-        self._counts = fresh_counts()
-        self._counts.enable()
+        self._counts = fresh_counts().enable()
 
     def teardown_test_environment(self, **kwargs: Any) -> None:
         self._counts.disable()
