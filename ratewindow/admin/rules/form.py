@@ -23,7 +23,8 @@ from ratewindow.identity import custom_keys
 from ratewindow.limiter.algorithms import Algorithm, algorithm, algorithm_choices
 from ratewindow.limiter.types import MOST_BUCKETS, MOST_WINDOWS
 from ratewindow.models import RateRule, RuleWindow, origin
-from ratewindow.models.rules import AppliesTo, applies_to_choices
+from ratewindow.models.defining import PLACES
+from ratewindow.models.rules import applies_to_choices
 from ratewindow.operations.forms import PlainRuleForm
 from ratewindow.rules import limits_from
 from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED, check_soft
@@ -84,8 +85,6 @@ COUNTS = [
     (OTHER, _("Something else")),
 ]
 
-_WITH_PATTERN = (AppliesTo.PATH, AppliesTo.PREFIX, AppliesTo.REGEX, AppliesTo.ROUTE)
-
 
 class RuleForm(EditForm, PlainRuleForm):
     why = forms.CharField(
@@ -124,7 +123,7 @@ class RuleForm(EditForm, PlainRuleForm):
         widgets = {
             "name": forms.TextInput({"class": "vTextField"}),
             "description": forms.Textarea({"rows": 2, "cols": 60}),
-            "pattern": forms.TextInput({"class": "vTextField", "data-rw-used": f"applies_to={' '.join(_WITH_PATTERN)}"}),
+            "pattern": forms.TextInput({"class": "vTextField", "data-rw-used": f"applies_to={' '.join(PLACES)}"}),
             "methods": MethodsInput(),
             "key": ChoiceOrText(_("Something else, as text"), "ip+post:username"),
             "on_missing": forms.Select({"data-rw-shown": "key!=ip user_or_ip global"}),
