@@ -18,7 +18,6 @@ from ratewindow.rules.rule import ALWAYS, LOGIN_FAILED
 from ratewindow.rules.site_routes import Route, routes
 from ratewindow.start.login_routes import NameField, is_for, name_field
 
-MOST_PREFIXES = 3  # of an API that is in several places
 _API = re.compile(r".*?/api/", re.IGNORECASE)
 
 
@@ -67,9 +66,9 @@ def _named(
 
 
 def _apis(known: Sequence[Route]) -> Iterator[Target]:
-    """The paths up to ``/api/``."""
+    """The paths up to ``/api/``, at most three: an API may be in several places."""
     prefixes = Counter(begin[0] for route in known if (begin := _API.match(route.path)) and "<" not in begin[0])
-    yield from (Target("prefix", prefix) for prefix, _ in prefixes.most_common(MOST_PREFIXES))
+    yield from (Target("prefix", prefix) for prefix, _ in prefixes.most_common(3))
 
 
 _LOGINS = (
@@ -153,8 +152,6 @@ KINDS = (
     ),
 )
 
-_MOST_OF_PLACE = 40  # characters of a name
-
 Used = Mapping[tuple[str, str, str], str]  # the rules of the site, by what they apply to and their key
 
 
@@ -202,7 +199,7 @@ def _taken(names: Iterable[str]) -> set[str]:
 
 
 def _place(pattern: str) -> str:
-    return slugify(pattern.replace(":", "-").replace("/", "-"))[:_MOST_OF_PLACE]
+    return slugify(pattern.replace(":", "-").replace("/", "-"))[:40]  # a name has room for more
 
 
 def save(ready: Preset) -> RateRule:

@@ -31,7 +31,6 @@ from ratewindow.report.summary import about, chart_data, clients, figures, long_
 from ratewindow.rules import code_rates
 from ratewindow.rules.rule import BLOCKS
 
-DEFAULT = "1h"
 MOMENT = "%Y-%m-%dT%H:%M"
 
 
@@ -67,7 +66,7 @@ class ReportForm(forms.Form):
 
     def chosen(self) -> str:
         """The name of the period in CHOICES; empty if dates were entered."""
-        return "" if self._value("start") else self._value("period") or DEFAULT
+        return "" if self._value("start") else self._value("period") or "1h"
 
     def rule_name(self) -> str:
         return self._value("rule") or ""
@@ -108,7 +107,6 @@ MEDIA = forms.Media(
         forms.Script("ratewindow/report_live.js", defer=True),  # type: ignore[list-item]
     ],
 )
-OFTEN_S, SELDOM_S = 5, 15  # how often an hour, and a longer period, is read again
 
 
 def body_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
@@ -165,7 +163,7 @@ def _name(request: HttpRequest, identity: str) -> str:
 def filter_context(request: HttpRequest, reading: Reading, form: ReportForm) -> dict[str, Any]:
     """The period, the rule, and how often the rest is read again."""
     period, query = reading.report.period, form.query()
-    every_s = OFTEN_S if period.end - period.start <= 2 * HOUR else SELDOM_S
+    every_s = 5 if period.end - period.start <= 2 * HOUR else 15  # an hour is read again more often than a longer period
     return {
         "form": form,
         "choices": [

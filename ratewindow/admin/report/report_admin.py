@@ -21,7 +21,6 @@ from ratewindow.report.reading import Reading
 from ratewindow.rooms import Link
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is one in a spreadsheet
-MOST_NAMES = 500
 
 
 def _over_time(reading: Reading) -> Iterator[Iterable[Any]]:
@@ -67,7 +66,7 @@ def export(request: HttpRequest) -> HttpResponse:
         return HttpResponseBadRequest(
             form.errors.as_json() if part in FILES else f"part={'|'.join(FILES)}", content_type="text/plain"
         )
-    reading = form.read(MOST_NAMES)
+    reading = form.read(most=500)
     name = f"ratewindow-{part}-{time_zone.local(reading.report.period.start):%Y%m%d-%H%M}.csv"
     response = HttpResponse(
         content_type="text/csv; charset=utf-8",

@@ -93,7 +93,6 @@ def _line(preset: presets.Preset, created: Sequence[str]) -> tuple[str, ...]:
     return preset.name, limits, preset.fields["key"], place + methods, state
 
 
-_CREATE = "save these rules in shadow, each with the others for the same requests; without names, all that are new"
 RULES = Subcommand(
     "rules",
     "List the rules in the database and the rates in code, with mode, what they apply to, key and limits.",
@@ -110,5 +109,14 @@ SUGGEST = Subcommand(
     "Propose a first set of rules for this site: for its logins, password resets, sign-ups, one-time codes and API, "
     "and for everything, each with its reason. With --create, save them in shadow, where they count and refuse nobody.",
     _suggest,
-    [("--create", {"nargs": "*", "metavar": "RULE", "help": _CREATE})],
+    [
+        (
+            "--create",
+            {
+                "nargs": "*",
+                "metavar": "RULE",
+                "help": "save these rules in shadow, each with the others for the same requests; without names, all that are new",
+            },
+        )
+    ],
 )
