@@ -32,10 +32,6 @@ class Proposal:
     above: int
     since: datetime  # the rule's requests are known
 
-    @property
-    def is_lower(self) -> bool:
-        return self.windows != self.rule.windows
-
 
 def propose(rule: Rule, now: datetime, known: Waiting) -> Proposal | None:
     """None where too few requests are known under the present limits, where too many of them found no room, and where limits do

@@ -34,7 +34,7 @@ def lower_limits(request: HttpRequest, row: RateRule, known: Waiting) -> tuple[s
         found = propose(reading.freeze(row), time_zone.now(), known)
     except ValueError:  # an invalid row, which raw SQL has written
         return None
-    if found is None or not found.is_lower:
+    if found is None or found.windows == found.rule.windows:  # none is higher
         return None
     form = f"{reverse('admin:ratewindow_raterule_change', [row.pk], request)}?{urlencode(limit_values(found.windows))}"
     return _sent(found), Link(form, gettext("With headroom: use %s…") % _limits(found.windows))
