@@ -52,8 +52,13 @@ def _shown(typed: str, rule: str) -> str:
 
 def _override(make: Callable[..., Override], done: str, options: dict[str, Any], stdout: Any) -> None:
     try:
-        fields = {"rule": options["rule"], "reason": options["reason"], "source": "command"}
-        override = make(as_subject(options["identity"]), duration=options["duration"], **fields)
+        override = make(
+            as_subject(options["identity"]),
+            duration=options["duration"],
+            rule=options["rule"],
+            reason=options["reason"],
+            source="command",
+        )
     except ValidationError as error:
         raise CommandError(" ".join(dict.fromkeys(error.messages))) from None
     rule = f" from rule {override.rule}" if override.rule else ""
