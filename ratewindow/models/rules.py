@@ -57,9 +57,6 @@ class OnError(models.TextChoices):
     LOCAL = "local", _("Count in each process, with its share of the limit")
 
 
-_TEXTS = ("description", "pattern", "methods", "on_error", "limits_from", "message")  # columns of text, which are NOT NULL
-
-
 class RateRule(models.Model):
     """One rule: which requests it matches, what identifies a client, and, as windows, how much it allows."""
 
@@ -211,7 +208,7 @@ class RateRule(models.Model):
         super().save(*args, update_fields=update_fields, **options)
 
     def clean(self) -> None:
-        for field in _TEXTS:
+        for field in ("description", "pattern", "methods", "on_error", "limits_from", "message"):  # NOT NULL, as all text
             setattr(self, field, getattr(self, field) or "")
         errors: dict[str, Any] = {field: f"{translated(problem)}." for field, problem in problems(self).items()}
         if self.pk and not type(self).objects.filter(pk=self.pk, name=self.name).exists():

@@ -15,8 +15,6 @@ from ratewindow.report.offenders import HowMany, Offenders, offenders
 from ratewindow.report.report import DAY, MINUTE, Period, Report, Waiting, between, last, waiting
 from ratewindow.report.spells import NONE, Lately, Spell, spells, usual
 
-LEAST_PART = 4  # whoever has less than a quarter of all refusals is not behind them
-
 
 @dataclass(frozen=True)
 class Behind:
@@ -73,7 +71,7 @@ def behind(spell: Spell, found: Offenders) -> Behind:
     """`found` is who the rule refused in the time of the spell."""
     count_of = attrgetter(spell.outcome)
     top = max((*found.clients, *found.networks), key=count_of, default=None)
-    if top is None or LEAST_PART * count_of(top) < count_of(found.total):
+    if top is None or 4 * count_of(top) < count_of(found.total):  # with less than a quarter, nobody is behind them
         return Behind("", count_of(found))
     count, exact = count_of(top), not count_of(found.bound)
     return Behind(top.value, top.clients, count, count_of(found.total), exact, found.total.met - count)

@@ -20,8 +20,6 @@ from ratewindow.operations.rights import display, may, require
 from ratewindow.report.reading import Reading
 from ratewindow.rooms import Link
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is one in a spreadsheet
-
 
 def _over_time(reading: Reading) -> Iterator[Iterable[Any]]:
     yield "from", "rule", *NUMBERS
@@ -45,8 +43,8 @@ FILES: dict[str, tuple[Any, Callable[[HttpRequest, Reading], Iterator[Iterable[A
 
 
 def safe(value: Any) -> Any:
-    """A text that no spreadsheet takes for a formula: with an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """A text that no spreadsheet takes for a formula: with an apostrophe before what begins as one."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def may_export(request: HttpRequest) -> bool:
