@@ -108,12 +108,14 @@ def _failing(found: Sequence[Process], *, serious: bool) -> list[str]:
     if not count or (count >= max(outage.FEW, decided / 100)) is not serious:
         return []
     how = in_words.listed(f"{cause.removeprefix('store:')} {number}" for cause, number in failed.most_common())
-    text = ngettext(
-        "%(count)d of %(all)d decisions of the last minute was made without Redis (%(how)s): %(holds)s.",
-        "%(count)d of %(all)d decisions of the last minute were made without Redis (%(how)s): %(holds)s.",
-        count,
-    )
-    return [text % {"count": count, "all": decided, "how": how, "holds": without_redis.in_words()}]
+    return [
+        ngettext(
+            "%(count)d of %(all)d decisions of the last minute was made without Redis (%(how)s): %(holds)s.",
+            "%(count)d of %(all)d decisions of the last minute were made without Redis (%(how)s): %(holds)s.",
+            count,
+        )
+        % {"count": count, "all": decided, "how": how, "holds": without_redis.in_words()}
+    ]
 
 
 def _apart(found: Sequence[Process]) -> list[str]:

@@ -37,8 +37,12 @@ def after(duration: str | timedelta, begin: datetime | None = None) -> datetime:
     except ValueError as error:
         raise ValidationError({"expires_at": f"{translated(error)}."}) from None
     if lasting_ms > MOST_DURATION / timedelta(milliseconds=1):
-        text = _("%(duration)s is too long: write at most %(days)dd, or no end at all.")
-        raise ValidationError({"expires_at": text % {"duration": duration, "days": MOST_DURATION.days}})
+        raise ValidationError(
+            {
+                "expires_at": _("%(duration)s is too long: write at most %(days)dd, or no end at all.")
+                % {"duration": duration, "days": MOST_DURATION.days}
+            }
+        )
     first = begin if begin and begin.year in YEARS else time_zone.now()  # another year is reported for itself
     return first + timedelta(milliseconds=lasting_ms)
 

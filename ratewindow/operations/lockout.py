@@ -65,8 +65,10 @@ def _when(rule: Rule, visit: HttpRequest) -> str:
             return gettext("always")
         few = FEW_UNITS if window.period_ms < LATER_MS else FEW_UNITS_LATER
         if requests < few and max(window.period_ms, *as_growing(rule.penalty_ms).steps_ms) >= LONG_MS:
-            values = {"count": requests, "period": duration(window.period_ms)}
-            return ngettext("after %(count)d request in %(period)s", "after %(count)d requests in %(period)s", requests) % values
+            return ngettext("after %(count)d request in %(period)s", "after %(count)d requests in %(period)s", requests) % {
+                "count": requests,
+                "period": duration(window.period_ms),
+            }
     return ""
 
 
