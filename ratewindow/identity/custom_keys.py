@@ -49,7 +49,7 @@ class CustomKey:
 
 
 _registered: dict[str, CustomKey] = {}
-_version = 0
+version = 0  # grows with each registered key: a rule that could not be read before may be readable now
 
 
 def ratekey(name: str, *, needs_user: bool = True) -> Callable[[Function], Function]:
@@ -114,14 +114,9 @@ def _by_place(function: Callable[..., Any], group: str) -> CustomKey:
 
 
 def _register(key: CustomKey) -> None:
-    global _version
+    global version
     _registered[key.name] = key
-    _version += 1
-
-
-def version() -> int:
-    """A number that grows with each registered key: a rule that could not be read before may be readable now."""
-    return _version
+    version += 1
 
 
 def known() -> dict[str, CustomKey]:

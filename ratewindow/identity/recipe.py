@@ -84,7 +84,7 @@ def recipe(key: str, normalise: bool = False) -> Recipe:
     """
     if not isinstance(key, str):
         raise Problem("{key!r} is not a key: write text such as ip, or user+header:x-api-key", key=key)
-    return _parsed(key, normalise, custom_keys.version())
+    return _parsed(key, normalise, custom_keys.version)
 
 
 @lru_cache(maxsize=1024)

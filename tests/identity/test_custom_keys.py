@@ -226,7 +226,7 @@ class TestReading:
         RateRule.objects.define("by.ip", "5/m")
         current._held.book = current.Rulebook(())
         custom_keys._registered.pop("tenant")
-        custom_keys._version += 1  # as in another process, which has not imported it
+        custom_keys.version += 1  # as in another process, which has not imported it
         assert [rule.name for rule in reading.read_rules()] == ["by.ip"]
         assert "'by.tenant'" in caplog.text and "'tenant' is not a key" in caplog.text
 
