@@ -34,7 +34,7 @@ def test_a_worker_collects_cleans_and_sends_its_last_counts(site, redis_client):
     site.wait_for(lambda: len(site.rows()) == 3)
     assert site.rows() == [(resolution, "login", 7) for resolution in ("day", "hour", "minute")]
 
-    orphan = state_keys.state_prefix() + state_keys.state_name("gone", Window(5, 60_000), False).removeprefix(":s:") + "{x}"
+    orphan = state_keys.state_prefix() + state_keys.state_name("gone", Window(5, 60_000).tag, False).removeprefix(":s:") + "{x}"
     redis_client.set(orphan, 1, ex=60)
     site.send("ratewindow.tasks.clean_orphans")
     site.wait_for(lambda: not redis_client.exists(orphan))

@@ -28,7 +28,7 @@ def claim(rule: str, of: Window, window: Window, about: str) -> Claim:
     """The claim to tell something of a client, which holds as long as `window` counts it. Its key is named as that of `of`, a
     window of the rule."""
     once = replace(window, limit=1, burst=window.burst and 1)
-    name, client = state_keys.state_name(rule, of, False), state_keys.client_tag.__wrapped__(f"{window.tag} {about}")
+    name, client = state_keys.state_name(rule, of.tag, False), state_keys.client_tag.__wrapped__(f"{window.tag} {about}")
     return Claim(Question([Check(rule, (once,), (state_keys.state(name, client),), counts_refused=True)], [], ()))
 
 

@@ -114,7 +114,7 @@ class Rule:
     @cached_property
     def state_names(self) -> tuple[str, ...]:
         """The part of each window's key between the prefix and the identity."""
-        return tuple(state_keys.state_name(self.name, window, self.is_beside) for window in self.windows)
+        return tuple(state_keys.state_name(self.name, window.tag, self.is_beside) for window in self.windows)
 
     @cached_property
     def asked(self) -> tuple[Window, ...]:
@@ -124,7 +124,7 @@ class Rule:
     @cached_property
     def lock_name(self) -> str:
         """The part of the key of a penalty's lock between the prefix and the identity; empty without a penalty."""
-        return state_keys.lock_name(self.name, self.is_beside) if self.penalty_ms else ""
+        return state_keys.state_name(self.name, state_keys.LOCK_TAG, self.is_beside) if self.penalty_ms else ""
 
     @cached_property
     def by_returned(self) -> "dict[Any, Rule]":

@@ -27,7 +27,6 @@ from functools import cache, lru_cache
 
 from ratewindow import conf
 from ratewindow.limiter.keys import LAYOUT, digest, identity_tag
-from ratewindow.limiter.types import Window
 
 key_names = ("s", "token", "switch", "{processes}", "{minutes}", "sites")  # after the prefix
 LOCK_TAG = digest(f"{LAYOUT} lock", 6)
@@ -83,14 +82,9 @@ def rule_tag(name: str, is_beside: bool = False) -> str:
     return digest(f"{name} beside code" if is_beside else name, 6)
 
 
-def state_name(rule: str, window: Window, is_beside: bool) -> str:
-    """The middle of a state's key: ``:s:<rule><window>:``."""
-    return f":s:{rule_tag(rule, is_beside)}{window.tag}:"
-
-
-def lock_name(rule: str, is_beside: bool) -> str:
-    """The middle of the key of a rule's lock: named like one more window."""
-    return f":s:{rule_tag(rule, is_beside)}{LOCK_TAG}:"
+def state_name(rule: str, tag: str, is_beside: bool) -> str:
+    """The middle of a state's key: ``:s:<rule><window>:``, by the tag of a window, or by `LOCK_TAG`."""
+    return f":s:{rule_tag(rule, is_beside)}{tag}:"
 
 
 @lru_cache(maxsize=4096)
@@ -101,7 +95,7 @@ def client_tag(identity: str) -> str:
 
 
 def state(name: str, tag: str) -> str:
-    """The key of a state: `name` is that of `state_name` or `lock_name`, `tag` that of the client."""
+    """The key of a state: `name` is that of `state_name`, `tag` that of the client."""
     return f"{conf.current().key_prefix}{name}{tag}"
 
 

@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 
     def key(self, number: int) -> str:
         """It ends by a number that tells the sorts apart; the limiter's end by a digest."""
-        begin = state_keys.state_prefix() + state_keys.state_name(self.rule, WINDOW, False).removeprefix(":s:")
+        begin = state_keys.state_prefix() + state_keys.state_name(self.rule, WINDOW.tag, False).removeprefix(":s:")
         return f"{begin if self.rule else 'session:'}{{{self.name} {number}}}"
 
 

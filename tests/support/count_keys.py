@@ -9,6 +9,6 @@ MINUTE = Window(5, 60_000)
 def key(rule, window=MINUTE, client="ip:203.0.113.9", is_beside=False):
     return (
         state_keys.state_prefix()
-        + state_keys.state_name(rule, window, is_beside).removeprefix(":s:")
+        + state_keys.state_name(rule, window.tag, is_beside).removeprefix(":s:")
         + state_keys.client_tag(client)
     )
