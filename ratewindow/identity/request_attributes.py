@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.contrib.sessions.backends.signed_cookies import SessionStore as SignedCookie
 from django.http import HttpRequest
 from django.urls import Resolver404, ResolverMatch, get_resolver
 from django.utils import translation
@@ -55,7 +56,7 @@ def session(request: HttpRequest) -> str | None:
     """
     found: Any = getattr(request, "session", None)
     try:
-        if found is None or found.session_key is None or _is_in_signed_cookie(found):
+        if found is None or found.session_key is None or isinstance(found, SignedCookie):
             return None
         if hasattr(found, "get"):
             found.get("_")  # loads it, for the view, too; a key that the session store does not know becomes None
@@ -64,12 +65,6 @@ def session(request: HttpRequest) -> str | None:
         report_failure(request, _SESSION, error)
         return None
     return f"session:{key}" if key is not None else None
-
-
-def _is_in_signed_cookie(found: Any) -> bool:
-    from django.contrib.sessions.backends.signed_cookies import SessionStore
-
-    return isinstance(found, SessionStore)
 
 
 async def load_user(request: HttpRequest) -> None:
