@@ -96,9 +96,8 @@ def _with_query(base: str, options: list[tuple[str, str]]) -> str:
 
 def _options(url: str, options: list[tuple[str, str]]) -> dict[str, Any]:
     """The options that redis-py reads from an address, for a client that is not made from one."""
-    found = dict(parse_url(_with_query(url, options)))
-    for name in ("host", "port", "connection_class"):
-        found.pop(name, None)
+    parsed = parse_url(_with_query(url, options)).items()
+    found = {name: value for name, value in parsed if name not in ("host", "port", "connection_class")}
     return found | ({"ssl": True} if url.startswith("rediss") else {})
 
 
