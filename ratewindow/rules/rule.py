@@ -104,8 +104,7 @@ class Rule:
     def __post_init__(self) -> None:
         """What goes with a refusal has no meaning for a soft rule, which may have been a hard one before."""
         if self.soft:
-            object.__setattr__(self, "penalty_ms", 0)
-            object.__setattr__(self, "count_refused", False)
+            vars(self).update(penalty_ms=0, count_refused=False)
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -176,9 +175,7 @@ class Rule:
     def with_windows(self, windows: tuple[Window, ...], limits_from: str = "") -> "Rule":
         """This rule with other windows, and with the same recipe. They are final, unless they are those of `limits_from`."""
         rule = self.with_recipe(self.recipe)
-        object.__setattr__(rule, "windows", windows)
-        object.__setattr__(rule, "limits_from", limits_from)
-        object.__setattr__(rule, "is_given", limits_from != "")
+        vars(rule).update(windows=windows, limits_from=limits_from, is_given=limits_from != "")
         for cached in ("state_names", "asked"):
             vars(rule).pop(cached, None)
         return rule
