@@ -132,9 +132,7 @@ def find(name: str) -> CustomKey | None:
         return None
     if _is_to_come(name):
         return CustomKey(name, partial(_imported_late, name))
-    function = _imported(name)
-    _check(name, function)
-    return CustomKey(name, function)
+    return CustomKey(name, _imported(name))
 
 
 def _is_to_come(path: str) -> bool:
@@ -145,20 +143,20 @@ def _is_to_come(path: str) -> bool:
 
 
 def _imported_late(path: str, request: HttpRequest) -> Any:
-    function = _imported(path)
-    _check(path, function)
-    return function(request)
+    return _imported(path)(request)
 
 
 def _imported(name: str) -> Any:
-    """The object at a dotted path. Raises ValueError if it cannot be imported."""
+    """The function at a dotted path. Raises ValueError if it cannot be imported, or is no function of the request."""
     module, _, attribute = name.rpartition(".")
     try:
-        return getattr(import_module(module), attribute)
+        function = getattr(import_module(module), attribute)
     except Exception as error:  # importing a module may raise anything
         raise Problem(
             "{name!r} is not a key: it cannot be imported, {kind}: {error}", name=name, kind=type(error).__name__, error=error
         ) from None
+    _check(name, function)
+    return function
 
 
 def paths_in(text: str) -> list[str]:
@@ -286,6 +284,7 @@ def _of_scope(setting: str | Callable[[HttpRequest], Any]) -> Extractor:
 
 def scope_function(setting: str | Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """The function that the setting names. Raises ValueError."""
-    function = _imported(setting) if isinstance(setting, str) else setting
-    _check(setting if isinstance(setting, str) else place_of(setting), function)
-    return function
+    if isinstance(setting, str):
+        return _imported(setting)
+    _check(place_of(setting), setting)
+    return setting
