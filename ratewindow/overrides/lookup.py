@@ -134,7 +134,8 @@ class Overrides:
                 await each.load(request)
 
     def of_identity(self, who: str | tuple[str, ...]) -> list[Ruling]:
-        """The overrides in force now for an identity, given as one typed value or several."""
+        """The overrides in force now for an identity, as one typed value or several. ValueError says what is wrong."""
+        whole = parse_identity(who)
         values = (who,) if isinstance(who, str) else tuple(scope_first(who))
         found = [*self.everybody]
         for value in values:
@@ -142,7 +143,7 @@ class Overrides:
                 found += self._networks.containing(*network_of(value[3:]))
         within = values[0] if values[0].startswith(f"{SCOPE}:") else None
         parts = [(within, value) if within and not _holds_in(value.partition(":")[0], within) else value for value in values]
-        for identity in {parse_identity(values), *map(parse_identity, parts)}:
+        for identity in {whole, *map(parse_identity, parts)}:
             for text in texts_of(identity):
                 found += self._by_identity.get(text, ())
         return _in_force(found)
