@@ -30,8 +30,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # IPv4 addresses in the last 32 bits of IPv6 addresses, which would otherwise all belong to one /64.
 # Mapped; translated by SIIT; by NAT64 with the well-known prefix; by NAT64 with the local one.
-_OF_IPV4 = ("::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
-_FIRST_96_BITS = frozenset(int(ipaddress.IPv6Address(network)) >> 32 for network in _OF_IPV4)
+_FIRST_96_BITS = frozenset(
+    int(ipaddress.IPv6Address(network)) >> 32 for network in ("::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
+)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,6 @@ Function = TypeVar("Function", bound=Callable[[Any], Any])
 MOST_NAME = 64  # characters
 MOST_CACHED = 10_000  # answers of one function in one process
 
-_ANSWERS = "_ratewindow_answers"
-
 
 class SiteFunction:
     """A function of the site's that staff choose by its name. `what` it is for, such as ``limits``, and what `holds` where it
@@ -105,7 +103,7 @@ class SiteFunction:
         """What it has answered in this request, or lately, and under which key: no request refers to itself, and so none waits
         for the garbage collector."""
         is_identity = isinstance(who, str | tuple)
-        answers: dict[Any, Any] = {} if is_identity else vars(who).setdefault(_ANSWERS, {}).setdefault(self, {})
+        answers: dict[Any, Any] = {} if is_identity else vars(who).setdefault("_ratewindow_answers", {}).setdefault(self, {})
         key = "" if about is who and not is_identity else about
         until_s, answer = self._cached.get(key, (0.0, None)) if self._cached else (0.0, None)
         if until_s > time.monotonic():

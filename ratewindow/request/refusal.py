@@ -45,7 +45,6 @@ logger = logging.getLogger("ratewindow.refusals")
 # Text comes first, for clients without a preference, except before a page that the site's code makes.
 _TYPES = ("text/plain", "text/html", "application/problem+json", "application/json")
 _PAGE_FIRST = ("text/html", "text/plain", "application/problem+json", "application/json")
-_PROBLEM_TYPES = "https://iana.org/assignments/http-problem-types"
 _PROBLEMS = {
     "store": "temporary-reduced-capacity",
     "penalty": "abnormal-usage-detected",
@@ -90,7 +89,7 @@ def refusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
 
 async def arefusal(request: HttpRequest, decision: Decision) -> HttpResponseBase:
     """`refusal` on the event loop; a page goes to a thread, since the site's context processors may ask the database."""
-    if _form(request, decision) in _BY_SITE:
+    if _form(request, decision) in ("handler429", "template"):
         return await sync_to_async(refusal)(request, decision)
     return refusal(request, decision)
 
@@ -290,7 +289,7 @@ def _as_problem(request: HttpRequest, answer: Answer) -> HttpResponse:
 @lru_cache(maxsize=1024)
 def _problem_body(reason: str, status: int, title: str, detail: str, violated: tuple[str, ...]) -> bytes:
     """The JSON object up to its last member, the code, which is ours, for support, and alone another one for each request."""
-    problem = f"{_PROBLEM_TYPES}#{_PROBLEMS.get(reason, 'quota-exceeded')}"
+    problem = f"https://iana.org/assignments/http-problem-types#{_PROBLEMS.get(reason, 'quota-exceeded')}"
     members: dict[str, Any] = {"type": problem, "title": title, "status": status, "detail": detail}
     if violated and reason not in ("store", "block"):  # else no policy is violated
         members["violated-policies"] = violated
@@ -310,7 +309,6 @@ def _violated_policies(decision: Decision) -> list[str]:
 
 
 _FORMS = {"handler429": _by_handler, "template": _by_template, "text": _as_text, "problem": _as_problem}
-_BY_SITE = ("handler429", "template")
 
 
 def _sentence(title: str, is_busy: bool, wait_s: int | None) -> str:

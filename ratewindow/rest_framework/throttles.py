@@ -26,7 +26,6 @@ from ratewindow.rules.rule import Rule, check_name
 
 MOST_LOGGED = SLIDING_LOG.most_limit or 0
 _LOG = rate_options.Options(algorithm="sliding_log")
-_VERDICT = ("allow_request", "throttle_success", "throttle_failure", "wait")
 
 
 class _Throttle(throttling.BaseThrottle):
@@ -38,7 +37,7 @@ class _Throttle(throttling.BaseThrottle):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.decides_together = not any(cls.has_own(name) for name in _VERDICT)
+        cls.decides_together = not any(map(cls.has_own, ("allow_request", "throttle_success", "throttle_failure", "wait")))
 
     @classmethod
     def has_own(cls, name: str) -> bool:

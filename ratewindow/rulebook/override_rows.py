@@ -21,10 +21,8 @@ logger = logging.getLogger("ratewindow")
 MOST_MEMBERS = 100_000  # users that are read of the groups that overrides name
 _NEVER_S = float("inf")
 _MOST_LOGGED = 20  # wrong rows of one reading
-_ROWS_OF_A_QUERY = 500
 _ROWS_AT_ONCE = 100
 _REST_S = 0.0005  # after so many rows: requests would wait 5 ms for each turn of a thread that never sleeps
-_FIELDS = ("identity", "action", "rule", "rate", "starts_at", "expires_at")
 
 
 _logged: set[str] = set()
@@ -47,7 +45,8 @@ def read_overrides(rows: QuerySet[Override]) -> Overrides | None:
 
 def _entries(rows: QuerySet[Override], wrong: list[str]) -> Iterator[tuple[Subject, Ruling]]:
     """Subject and ruling of each correct row, oldest first."""
-    for number, (pk, identity, *fields) in enumerate(in_batches(rows, *_FIELDS, size=_ROWS_OF_A_QUERY), 1):
+    read = in_batches(rows, "identity", "action", "rule", "rate", "starts_at", "expires_at", size=500)
+    for number, (pk, identity, *fields) in enumerate(read, 1):
         try:
             entry = read_subject(identity), _ruling(pk, *fields)
             if entry[0].everybody and not (entry[1].rule and entry[1].expires_s < _NEVER_S):

@@ -30,8 +30,6 @@ OWN = frozenset(
 # Options that concern a cache only.
 _OF_CACHES = frozenset("serializer pool_class parser_class client_class connection_class queue_class".split())
 
-_DJANGO_BACKEND = "django.core.cache.backends.redis.RedisCache"
-_DJANGO_REDIS_BACKEND = "django_redis.cache.RedisCache"
 _REMEDY = 'Write for example RATEWINDOW = {"REDIS": "redis://localhost:6379/0"}.'
 _SENTINEL_REMEDY = 'Write for example RATEWINDOW = {"REDIS": "redis+sentinel://one:26379,two:26379/mymaster/0"}.'
 
@@ -65,9 +63,9 @@ def _cache_options(name: str, cache: dict[str, Any]) -> dict[str, Any]:
     """The options of the connections of a cache on Redis."""
     options = dict(cache.get("OPTIONS") or {})
     backends = _classes(cache.get("BACKEND", ""))
-    if _DJANGO_BACKEND in backends:
+    if "django.core.cache.backends.redis.RedisCache" in backends:
         return options
-    if _DJANGO_REDIS_BACKEND not in backends:
+    if "django_redis.cache.RedisCache" not in backends:
         raise ImproperlyConfigured(f"CACHES[{name!r}] is {cache.get('BACKEND')}, which is not Redis. {_REMEDY}")
     if "SENTINELS" in options:
         raise ImproperlyConfigured(f"CACHES[{name!r}] goes through Sentinels, which the limiter asks itself. {_SENTINEL_REMEDY}")
