@@ -33,11 +33,10 @@ _EDITED = frozenset({"ratewindow.raterule", "ratewindow.rulewindow", "ratewindow
 class _State:
     """What this process knows of edits elsewhere, and what it has not announced yet."""
 
-    def __init__(self) -> None:
-        self.token: bytes | str | None = None
-        self.edited = False  # the token has changed since the last reading began
-        self.is_alone = False  # Redis does not answer or is not used
-        self.unannounced = False  # an edit of this process, which others do not know of
+    token: bytes | str | None = None
+    edited = False  # the token has changed since the last reading began
+    is_alone = False  # Redis does not answer or is not used
+    unannounced = False  # an edit of this process, which others do not know of
 
 
 _state = _State()
