@@ -101,9 +101,7 @@ def is_stale() -> bool:
 
 
 def reread() -> None:
-    """Read the rows if they are stale."""
-    if not is_stale():
-        return
+    """Read the rows, which are stale."""
     _state.edited = False  # before the rows are read, so that no edit is missed
     database = connections[reading.database()]
     if _is_in_memory(database):
