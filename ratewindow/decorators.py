@@ -83,11 +83,10 @@ def ratelimit(
         check_cost(cost)
     if options and rate is _UNSAID:
         raise ValueError(f"{next(iter(options))} belongs to a rate in code: give a rate, or set it at the rule in the admin")
-    of_rate = parse_options(options)
     if called is not None and rate is _UNSAID:
         given: GivenRate = DeclaredRate(called, key, allowed_methods, normalise)
     else:
-        given = GivenRate(rate, key, allowed_methods, normalise, of_rate)
+        given = GivenRate(rate, key, allowed_methods, normalise, parse_options(options))
     return _Arguments(called, given, cost, block).around
 
 

@@ -103,8 +103,9 @@ def _extractor(part: str, normaliser: Normaliser) -> tuple[Extractor, Loader | N
     kind = ALIASES.get(kind, kind)
     if colon and kind in TEXTS:
         if not _is_name(kind, name):
-            example = TEXTS[kind]
-            raise Problem("{part!r} has no valid name: write for example {kind}:{example}", part=part, kind=kind, example=example)
+            raise Problem(
+                "{part!r} has no valid name: write for example {kind}:{example}", part=part, kind=kind, example=TEXTS[kind]
+            )
         from ratewindow.identity.sent_fields import MAKERS  # with the first such key
 
         return MAKERS[kind](name.lower() if kind == "header" else name, normaliser), None

@@ -69,8 +69,7 @@ def is_known(text: str) -> bool:
     if kind != PERMISSION or not apps.is_installed("django.contrib.auth"):
         return True
     app, _, codename = name.partition(".")
-    permissions: Any = apps.get_model("auth", "Permission")
-    return bool(permissions.objects.filter(content_type__app_label=app, codename=codename).exists())
+    return apps.get_model("auth", "Permission")._default_manager.filter(content_type__app_label=app, codename=codename).exists()
 
 
 def holds_for(user: Any, text: str) -> bool:

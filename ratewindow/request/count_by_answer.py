@@ -146,12 +146,11 @@ def _login_ended(sender: Any, signal: Any, request: Any = None, **_: Any) -> Non
     ended = "login_failed" if signal is user_login_failed else "logged_in"
     if (visit := _in_context.get()) is not None:
         setattr(visit, ended, True)
-    if request is not None:
-        request = getattr(request, "_request", request)
-        with suppress(AttributeError):  # some senders give what is not a request
-            if not hasattr(request, "_ratewindow"):
-                request._ratewindow = Visit()  # for a guard that the request is still to meet
-            setattr(request._ratewindow, ended, True)
+    request = getattr(request, "_request", request)
+    with suppress(AttributeError):  # some senders give none, or what is not a request
+        if not hasattr(request, "_ratewindow"):
+            request._ratewindow = Visit()  # for a guard that the request is still to meet
+        setattr(request._ratewindow, ended, True)
 
 
 def connect() -> None:

@@ -104,8 +104,7 @@ def matched_by(rule: Rule) -> list[Route]:
 def _request_for(route: Route) -> HttpRequest:
     request = HttpRequest()
     request.path_info, way = PARAMETER.sub("1", route.path), route.way
-    spaces: list[str | None] = [*way.namespaces]
-    request.resolver_match = ResolverMatch(way.callback, (), {}, way.url_name, namespaces=spaces, route=route.path)
+    request.resolver_match = ResolverMatch(way.callback, (), {}, way.url_name, namespaces=[*way.namespaces], route=route.path)
     return request
 
 
