@@ -46,7 +46,6 @@ _LOADERS: dict[str, Loader] = {
 }
 _TOKEN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 MOST_NAME = 100  # characters
-_EXAMPLES = translatable("user:42 or ip:203.0.113.9")
 EXACT = frozenset(("user", "session", "route", "path", "method", "scope"))  # kinds that are never normalised
 
 
@@ -172,7 +171,7 @@ def _parse_value(value: str, normaliser: Normaliser) -> str:
         raise Problem(
             "{who!r} is not an identity: write its kind and value, such as {examples}, or give the request",
             who=value,
-            examples=_EXAMPLES,
+            examples=translatable("user:42 or ip:203.0.113.9"),
         )
     if kind == "ip":
         return f"ip:{address.masked_address(rest)}"

@@ -194,6 +194,7 @@ def _token_of(source: Any) -> Any:
     return getattr(token, "payload", token)
 
 
+# The makers of keys with a name, by kind.
 MAKERS: dict[str, Maker] = {
     "header": header,
     # If it is sent twice, the last one counts, as in ``request.COOKIES[name]``.
@@ -204,4 +205,3 @@ MAKERS: dict[str, Maker] = {
     "body": _maker("body", field),
     "jwt": _maker("jwt", lambda request, name: scalar(_claims(request).get(name))),
 }
-"""The makers of keys with a name, by kind."""

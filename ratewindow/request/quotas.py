@@ -14,8 +14,6 @@ from ratewindow.request.prepare import Question
 from ratewindow.request.told_once import Claim, afirst, claim, first
 from ratewindow.signals import quota_reached
 
-PERCENT = (75, 90, 100)
-
 
 def tell(parts: Iterable[RuleDecision], decide: Callable[[Question], Decision]) -> None:
     """Send `quota_reached` for what these decisions have found, unless somebody else has."""
@@ -50,7 +48,7 @@ def _of_window(part: RuleDecision, answer: WindowAnswer) -> Iterator[tuple[Claim
     window, used, identity = answer.window, answer.used, part.check.identity if part.check is not None else ""
     ends_ms = answer.reset_ms + (answer.charged_at_ms if answer.charged_at_ms >= 0 else round(1000 * part.at_s))
     which = "" if window.aligned_to else f" until {ends_ms}"
-    for percent in PERCENT:
+    for percent in (75, 90, 100):
         if 100 * used >= percent * window.limit:
             yield (
                 claim(part.rule, window, window, f"{percent}% of {window.limit}{which}: {identity}"),

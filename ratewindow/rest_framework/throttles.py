@@ -24,7 +24,6 @@ from ratewindow.rulebook.current import Rulebook
 from ratewindow.rules import code_rates, rate_options
 from ratewindow.rules.rule import Rule, check_name
 
-MOST_LOGGED = SLIDING_LOG.most_limit or 0
 _LOG = rate_options.Options(algorithm="sliding_log")
 
 
@@ -273,5 +272,5 @@ def _rate_of(name: str, limit: int, duration_s: float) -> str:
 @lru_cache(maxsize=1024)
 def _options(rate: str) -> rate_options.Options:
     """By a log, since REST framework keeps the time of each request, too; by buckets where a log cannot keep so many."""
-    has_room = all(window.limit <= MOST_LOGGED for window in parse_rates(rate))
+    has_room = all(window.limit <= (SLIDING_LOG.most_limit or 0) for window in parse_rates(rate))
     return _LOG if has_room else rate_options.Options(algorithm="sliding_window")
