@@ -36,11 +36,12 @@ def problems() -> Iterable[tuple[str, str]]:
 
 
 def _register(view: Any, throttle: type[BaseThrottle]) -> None:
+    """Register what a throttle of ours has at this view."""
     if issubclass(throttle, RuleThrottle):
         for name in throttle.names(view):
             code_rates.register(code_rates.CodeRate(name, None, "", frozenset(), custom_keys.place_of(type(view)), shared=True))
-    elif issubclass(throttle, SimpleRateThrottle):
-        made = throttle()
+    else:
+        made: Any = throttle()
         if not isinstance(made, ScopedRateThrottle) or made.take_scope(view):
             made.code_rule(made.rule_name)
 
