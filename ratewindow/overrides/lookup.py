@@ -57,17 +57,18 @@ class Networks:
                 yield from found
 
 
-Members = Callable[[Collection[str]], Mapping[str, tuple[str, ...]]]  # groups -> each user's groups among these, by identity
-
-
 class Overrides:
     """One reading of the rows, oldest first; replaced as a whole, never changed.
 
-    `members` returns the users, ``user:42``, of the groups that rows name, with the groups of each.
+    `members` returns the users, ``user:42``, of the groups that rows name, with the groups of each among these.
     """
 
-    def __init__(self, entries: Iterable[tuple[Subject, Ruling]], members: Members | None = None) -> None:
-        by_network, by_group = [], dict[str, tuple[Ruling, ...]]()
+    def __init__(
+        self,
+        entries: Iterable[tuple[Subject, Ruling]],
+        members: Callable[[Collection[str]], Mapping[str, tuple[str, ...]]] | None = None,
+    ) -> None:
+        by_network, by_group = [], dict[str, list[Ruling]]()
         by_condition: dict[str, list[Ruling]] = {}
         by_identity: dict[str, tuple[Ruling, ...]] = {}
         keys: dict[str, bool] = {}  # whether some identities of this key are stored as hashes
@@ -76,17 +77,15 @@ class Overrides:
         for self.count, (subject, ruling) in enumerate(entries, 1):
             if subject.network is not None:
                 by_network.append((subject.network, ruling))
-                continue
-            one = (ruling,)
-            if subject.condition:
+            elif subject.condition:
                 by_condition.setdefault(subject.condition, []).append(ruling)
             elif subject.group:
-                by_group[subject.group] = by_group.get(subject.group, ()) + one
+                by_group.setdefault(subject.group, []).append(ruling)
             elif subject.key:
                 keys[subject.key] = keys.get(subject.key, False) or subject.hashed
-                by_identity[subject.text] = by_identity[subject.text] + one if subject.text in by_identity else one
+                by_identity[subject.text] = (*by_identity.get(subject.text, ()), ruling)
             else:
-                self.everybody += one
+                self.everybody += (ruling,)
         if by_group and members is not None:
             keys.setdefault("user", False)
             by_groups: dict[tuple[str, ...], tuple[Ruling, ...]] = {}  # users in the same groups share one tuple
