@@ -137,12 +137,15 @@ def show_refunded(parts: Sequence[RuleDecision], refunds: Refunds) -> None:
 
 def question_of(parts: Sequence[RuleDecision], units: int | None = None) -> Question:
     """What charges the rules of these decisions, each its own cost unless `units` says another."""
-    return Question([_check(part, units) for part in parts], [], [part.made_by for part in parts if part.made_by is not None])
+    return Question(
+        [_check(part.check, units) for part in parts if part.check is not None],
+        [],
+        [part.made_by for part in parts if part.made_by is not None],
+    )
 
 
-def _check(part: RuleDecision, units: int | None) -> Check:
-    assert part.check is not None
-    return payable(part.check._replace(cost=part.check.cost if units is None else units, only_looks=False))
+def _check(check: Check, units: int | None) -> Check:
+    return payable(check._replace(cost=check.cost if units is None else units, only_looks=False))
 
 
 def mark(part: RuleDecision, cause: str, took_s: float) -> None:
