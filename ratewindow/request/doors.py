@@ -87,13 +87,12 @@ async def _answer(cost: Any, request: HttpRequest) -> Callable[[HttpRequest], in
     try:
         answer = await cost(request)
     except Exception as error:
-        raised = error
-
-        def fail(request: HttpRequest) -> int:
-            raise raised
-
-        return fail
+        return partial(_fail, error)
     return lambda request: answer
+
+
+def _fail(error: Exception, request: HttpRequest) -> int:
+    raise error
 
 
 def must_be_async(functions: str, view: str) -> str:
