@@ -231,11 +231,8 @@ def check_pattern(applies_to: str, pattern: str) -> None:
                     "{pattern!r} is not a URL name: write for example login, shop:checkout, or shop for all of it",
                     pattern=pattern,
                 )
-        case _:
-            if pattern:
-                raise Problem(
-                    "a rule of this kind has no pattern: clear {pattern!r}, or change what it applies to", pattern=pattern
-                )
+        case _ if pattern:
+            raise Problem("a rule of this kind has no pattern: clear {pattern!r}, or change what it applies to", pattern=pattern)
 
 
 def check_hold(waits: bool, count_when: str) -> None:
