@@ -189,19 +189,16 @@ class Verdict(NamedTuple):
     settled: list[RuleDecision]
 
 
-def judge(rulings: Iterable[Ruling], rules: Sequence[Rule], who: Who, forced: bool = False) -> Verdict:
+def judge(rulings: Sequence[Ruling], rules: Sequence[Rule], who: Who, forced: bool = False) -> Verdict:
     """The verdict on a request that matches `rules`, of all rulings that hold for it, or for an identity. What is `forced` cannot
     be blocked."""
-    by_action: dict[str, list[Ruling]] = {ALLOW: [], BLOCK: [], RATE: []}
-    for ruling in rulings:
-        by_action[ruling.action].append(ruling)
-    allowed = {ruling.rule for ruling in by_action[ALLOW]}
+    allowed = {each.rule for each in rulings if each.action == ALLOW}
     if "" in allowed:
         return Verdict((), [])
     rules = [rule for rule in rules if rule.name not in allowed] if allowed else rules
     names = {rule.name for rule in rules}
-    blocks = [] if forced else [each for each in by_action[BLOCK] if not each.rule or each.rule in names]
-    return Verdict((), _refusals(blocks, rules, who)) if blocks else Verdict(adapted(by_action[RATE], rules), [])
+    blocks = [] if forced else [each for each in rulings if each.action == BLOCK and (not each.rule or each.rule in names)]
+    return Verdict((), _refusals(blocks, rules, who)) if blocks else Verdict(adapted(rulings, rules), [])
 
 
 def adapted(rulings: Iterable[Ruling], rules: Sequence[Rule]) -> Sequence[Rule]:
