@@ -19,21 +19,36 @@ from ratewindow.contrib.backtest.logs.formats import Format, guessed, named
 from ratewindow.limiter.problem import Problem
 
 MOST_BYTES = 64 * 1024  # of one line; a longer one is not held
+SHOWN = 3
+_GUESSED_BY = 200  # lines
+_TEXT = 100  # characters of a line that are shown
 STANDARD_INPUT = "-"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what programs on Windows begin a text with
 _GZIP = b"\x1f\x8b"
 
 
 class LogFile:
-    """One file of a log: a path, ``-`` for standard input, or a file that is open already. It is read once."""
+    """One file of a log, with its format: a path, ``-`` for standard input, or a file that is open already. Its `lines` are read
+    once. Making one and reading it raise LogError."""
 
-    def __init__(self, source: str | Path | IO[bytes], most_bytes: float) -> None:
+    def __init__(self, source: str | Path | IO[bytes], given: Format | None, most_bytes: float) -> None:
         self._most_bytes = most_bytes  # of it unpacked
         self._source = sys.stdin.buffer if source == STANDARD_INPUT else source
         self.name = str(source if isinstance(source, str | Path) else getattr(source, "name", None) or "the log")
+        lines = self._read()
+        first = [*islice(lines, _GUESSED_BY)]
+        known = [line for line in first if line.strip()]
+        self.format = given or guessed(known)
+        if known and self.format is None:
+            raise LogError(
+                "The format of {name} is not one of those known. Name it, or write nginx's log_format. Its first "
+                "lines:\n{examples}",
+                name=self.name,
+                examples="\n".join(f"  {line[:_TEXT]!r}" for line in known[:SHOWN]),
+            )
+        self.lines = chain(first, lines)
 
-    def lines(self) -> Iterator[str]:
-        """Raises LogError."""
+    def _read(self) -> Iterator[str]:
         try:
             with Path(self._source).open("rb") if isinstance(self._source, str | Path) else nullcontext(self._source) as file:
                 for line in self._bounded(self._unpacked(file)):
@@ -72,11 +87,8 @@ AT_S = attrgetter("at_s")
 NEAR = 4096  # requests that may change places: a server writes a line when a request ends
 MOST_UNREADABLE = 0.1  # of all lines
 MOST_LATE = 0.01  # of all requests
-SHOWN = 3
 LOOK_EVERY = 1000  # lines between two looks at the clock
 _FIRST_JUDGED = 10_000  # lines, before the share of unreadable ones says anything
-_GUESSED_BY = 200  # lines
-_TEXT = 100  # characters of a line that are shown
 
 
 class Most(NamedTuple):
@@ -90,30 +102,12 @@ class Most(NamedTuple):
 EVERYTHING = Most()
 
 
-class _Part:
-    """One file with its format."""
-
-    def __init__(self, file: LogFile, given: Format | None) -> None:
-        self.file, lines = file, file.lines()
-        first = [*islice(lines, _GUESSED_BY)]
-        known = [line for line in first if line.strip()]
-        self.format = given or guessed(known)
-        if known and self.format is None:
-            raise LogError(
-                "The format of {name} is not one of those known. Name it, or write nginx's log_format. Its first "
-                "lines:\n{examples}",
-                name=file.name,
-                examples="\n".join(f"  {line[:_TEXT]!r}" for line in known[:SHOWN]),
-            )
-        self.lines = chain(first, lines)
-
-
 class Log:
     """Requests, in the order of time, once: the files are read as the requests are taken."""
 
     def __init__(self, sources: Iterable[str | Path | IO[bytes]], given: Format | None = None, most: Most = EVERYTHING) -> None:
         self._most_requests, self._until_s = most.requests, monotonic() + most.seconds
-        self._parts = [_Part(LogFile(source, most.file_bytes), given) for source in sources]
+        self._files = [LogFile(source, given, most.file_bytes) for source in sources]
         self.read = self.unreadable = self._skipped = 0  # lines; those skipped are about something other than a request
         self.out_of_order = 0  # requests that came after later ones
         self.is_cut = False  # there is more than was to be read
@@ -122,7 +116,7 @@ class Log:
     @property
     def format(self) -> str:
         """Its name, or the names of several."""
-        return ", ".join(dict.fromkeys(part.format.name for part in self._parts if part.format))
+        return ", ".join(dict.fromkeys(file.format.name for file in self._files if file.format))
 
     @property
     def is_unordered(self) -> bool:
@@ -132,17 +126,17 @@ class Log:
     def __iter__(self) -> Iterator[Entry]:
         """Raises LogError."""
         latest = -inf
-        for entry in heapq.merge(*map(self._sorted, self._parts), key=AT_S):
+        for entry in heapq.merge(*map(self._sorted, self._files), key=AT_S):
             self.out_of_order += entry.at_s < latest
             latest = max(latest, entry.at_s)
             yield entry
         self._judge()
 
-    def _sorted(self, part: _Part) -> Iterator[Entry]:
+    def _sorted(self, file: LogFile) -> Iterator[Entry]:
         """The requests of a file, sorted as far as those reach that are held."""
         held: list[Entry] = []
-        near = max(1, NEAR // len(self._parts))
-        for entry in self._entries(part):
+        near = max(1, NEAR // len(self._files))
+        for entry in self._entries(file):
             held.append(entry)
             if len(held) >= 2 * near:
                 held.sort(key=AT_S)
@@ -151,9 +145,9 @@ class Log:
         held.sort(key=AT_S)
         yield from held
 
-    def _entries(self, part: _Part) -> Iterator[Entry]:
-        read: Callable[[str], Entry | None] = part.format.read if part.format is not None else lambda line: None
-        for number, line in enumerate(part.lines, 1):
+    def _entries(self, file: LogFile) -> Iterator[Entry]:
+        read: Callable[[str], Entry | None] = file.format.read if file.format is not None else lambda line: None
+        for number, line in enumerate(file.lines, 1):
             if not number % LOOK_EVERY and monotonic() >= self._until_s:
                 self.is_cut = True
                 return
@@ -162,9 +156,7 @@ class Log:
             except Unreadable as why:
                 if line.strip():
                     self._note(
-                        Problem(
-                            "{file}, line {line}: {why}: {text!r}", file=part.file.name, line=number, why=why, text=line[:_TEXT]
-                        )
+                        Problem("{file}, line {line}: {why}: {text!r}", file=file.name, line=number, why=why, text=line[:_TEXT])
                     )
                 continue
             if entry is None:

@@ -72,7 +72,7 @@ def test_a_real_line_with_bytes_changed_cut_out_or_put_in_fails_nothing(line, da
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
 def test_of_a_line_that_is_too_long_its_beginning_is_held(size, end):
     data = b"first\n" + b"x" * size + (end + b"last" if end else b"")
-    found = [*LogFile(io.BytesIO(data), math.inf).lines()]
+    found = [*LogFile(io.BytesIO(data), FORMATS["json"], math.inf).lines]
     assert found == ["first", "x" * min(size, MOST_BYTES), *(["last"] if end else [])]
 
 
