@@ -9,7 +9,10 @@ def paths() -> list[tuple[str, str]]:
     """Each path with what it is plugged in as."""
     declared = [item for room, _ in rooms.known() for item in vars(type(room)).items() if item[0] not in ("name", "pages")]
     pages = [("pages", page) for room, _ in rooms.known() for page in room.pages.values()]
-    return [*pages, *((hook, path) for hook, path in declared if isinstance(path, str) and path.startswith(f"{rooms.PACKAGE}."))]
+    return [
+        *pages,
+        *((hook, path) for hook, path in declared if isinstance(path, str) and path.startswith("ratewindow.contrib.")),
+    ]
 
 
 def test_each_path_leads_to_something() -> None:
