@@ -50,7 +50,8 @@ def fill_in(request: HttpRequest, formsets: Iterable[Any]) -> None:
     chosen = {(each.get("period"), each.get("algorithm")): each["limit"] for each in limits(request)}
     for form in (form for formset in formsets for form in formset.initial_forms if isinstance(form.instance, RuleWindow)):
         row = form.instance
-        form.initial["limit"] = chosen.get((to_text(row.period), row.algorithm), form.initial["limit"])
+        if limit := chosen.get((to_text(row.period), row.algorithm)):
+            form.initial["limit"] = limit
 
 
 def ready() -> list[dict[str, Any]]:
