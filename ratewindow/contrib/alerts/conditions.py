@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.utils.translation import gettext, ngettext
 
 from ratewindow.conf import time_zone
-from ratewindow.conf.in_words import number
+from ratewindow.conf.in_words import filled, number
 from ratewindow.contrib.alerts.models import AlertChannel
 from ratewindow.counting.collecting import minute_start, span_start
 from ratewindow.counting.sums import NOTHING, Sums
@@ -19,7 +19,6 @@ from ratewindow.models.stats import Resolution
 from ratewindow.report.report import DAY, HOUR, MINUTE, Period, Report, began, between, last, waiting
 from ratewindow.report.spells import REFUSED, Spell, spells, usual
 
-LATELY = 5 * MINUTE
 UNMATCHED_DAYS, READY_DAYS = 30, 7
 READY_PERCENT = 1  # a rule in shadow that would refuse more of its requests is not ready
 
@@ -35,7 +34,7 @@ class SiteState:
     def __init__(self, now: datetime) -> None:
         self.now = now
         self._waiting = waiting(now.timestamp(), newest=20)  # more than are asked for, however many wait
-        self._lately = between(now - LATELY, now, now)
+        self._lately = between(now - 5 * MINUTE, now, now)
         self.live = self._waiting.live
         self.minutes = (now - self._lately.start) / MINUTE  # that `lately` is about
 
@@ -115,13 +114,20 @@ def _refused_a_minute(state: SiteState, channel: AlertChannel) -> Texts:
             text = ngettext(
                 "%(rule)s refuses %(count)s request a minute.", "%(rule)s refuses %(count)s requests a minute.", a_minute
             )
-            yield rule, text % {"rule": rule, "count": number(a_minute)}
+            yield rule, filled(text, rule=rule, count=a_minute)
 
 
 def _unusual(state: SiteState, _: AlertChannel) -> Texts:
     for spell in state.spells:
-        text = gettext("%(rule)s refuses far more requests than usual: %(count)s since %(start)s.")
-        yield spell.rule, text % {"rule": spell.rule, "count": number(spell.count), "start": time_zone.in_short(spell.start)}
+        yield (
+            spell.rule,
+            filled(
+                gettext("%(rule)s refuses far more requests than usual: %(count)s since %(start)s."),
+                rule=spell.rule,
+                count=spell.count,
+                start=time_zone.in_short(spell.start),
+            ),
+        )
 
 
 def _without_redis(state: SiteState, _: AlertChannel) -> Texts:
@@ -137,14 +143,20 @@ def _without_redis(state: SiteState, _: AlertChannel) -> Texts:
 
 def _not_collected(state: SiteState, _: AlertChannel) -> Texts:
     if state.waits_since and state.now - state.waits_since > HOUR:
-        text = gettext("Nobody has collected counts since %s. Let Celery or cron run manage.py ratewindow collect every minute.")
-        yield "", text % time_zone.in_short(state.waits_since)
+        yield (
+            "",
+            gettext("Nobody has collected counts since %s. Let Celery or cron run manage.py ratewindow collect every minute.")
+            % time_zone.in_short(state.waits_since),
+        )
 
 
 def _unmatched(state: SiteState, _: AlertChannel) -> Texts:
     for rule in state.unmatched:
-        text = gettext("No request has matched %(rule)s, which is enforced, for %(days)d days.")
-        yield rule, text % {"rule": rule, "days": UNMATCHED_DAYS}
+        yield (
+            rule,
+            gettext("No request has matched %(rule)s, which is enforced, for %(days)d days.")
+            % {"rule": rule, "days": UNMATCHED_DAYS},
+        )
 
 
 def _ready(state: SiteState, _: AlertChannel) -> Texts:

@@ -224,13 +224,17 @@ def _said(bounds: Bounds) -> str:
 def _about(log: Log, seen: Seen) -> str:
     if not seen.requests:
         return gettext("The log has no requests.")
-    message = ngettext(
-        "The log has %(requests)s request, from %(from)s to %(to)s, in the format %(format)s.",
-        "The log has %(requests)s requests, from %(from)s to %(to)s, in the format %(format)s.",
-        seen.requests,
-    )
     first, last = (date_format(time_zone.local(at), "DATETIME_FORMAT") for at in seen.times)
-    return filled(message, requests=seen.requests, format=log.format, **{"from": first, "to": last})  # `from` is Python's
+    return filled(
+        ngettext(
+            "The log has %(requests)s request, from %(from)s to %(to)s, in the format %(format)s.",
+            "The log has %(requests)s requests, from %(from)s to %(to)s, in the format %(format)s.",
+            seen.requests,
+        ),
+        requests=seen.requests,
+        format=log.format,
+        **{"from": first, "to": last},  # `from` is Python's
+    )
 
 
 def _text(text: str) -> str:

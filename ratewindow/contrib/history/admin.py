@@ -227,10 +227,10 @@ def _in_words(request: HttpRequest, row: Any) -> str:
     last = Edit.objects.filter(kind=kind, subject=subject).first()
     entry = Entry.of(last, request.user) if last is not None else None
     what = f"{last.by} {entry.way}: {'; '.join(map(str, entry.lines))}".lstrip() if last and entry else "–"
-    message = gettext(
-        "This has been changed since you opened it (%s). Nothing was saved: open the page anew to edit it as it is now."
+    return (
+        gettext("This has been changed since you opened it (%s). Nothing was saved: open the page anew to edit it as it is now.")
+        % what
     )
-    return message % what
 
 
 def first_edit(rule: str, since: datetime) -> Edited | None:
