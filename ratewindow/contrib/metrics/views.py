@@ -6,13 +6,11 @@ from prometheus_client import generate_latest
 
 from ratewindow.contrib.metrics.prometheus import Collector
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """For the site's URLs: ``path("metrics/", metrics)``. Whoever reaches it reads the names of rules."""
-    return HttpResponse(text(), content_type=CONTENT_TYPE, headers={"Cache-Control": "no-store"})
+    return HttpResponse(text(), "text/plain; version=0.0.4; charset=utf-8", headers={"Cache-Control": "no-store"})
 
 
 def text() -> str:

@@ -12,8 +12,6 @@ from ratewindow.management.subcommand import Subcommand, table
 from ratewindow.overrides.subjects import in_words
 from ratewindow.rulebook import reading
 
-HEADS = ("RULE", "MODE", "", "WHY", "USED", "FREE")
-
 
 def _explain(options: dict[str, Any], stdout: Any) -> None:
     try:
@@ -41,7 +39,7 @@ def _of_request(options: dict[str, Any]) -> str:
         )
         for line in explanation.lines
     ]
-    return "\n".join([*lines, "", table(HEADS, rows) if rows else "No rules."])
+    return "\n".join([*lines, "", table(("RULE", "MODE", "", "WHY", "USED", "FREE"), rows) if rows else "No rules."])
 
 
 def _of_code(what: str) -> str:

@@ -21,7 +21,6 @@ from ratewindow.rules.site_routes import routes
 from ratewindow.start import presets
 
 UNCOMPARED = ("id", "name", "description", "mode_since")
-_SENDING = ("post", "put", "patch", "delete")
 UNSEEN = (
     "It cannot see a view that calls check_password, or checks a code, by itself and has no name such as otp: decorate that with "
     "ratewindow.contrib.logins.step."
@@ -114,7 +113,7 @@ def _paths(kind: str) -> list[str]:
     paths = (
         route.path
         for route in routes()
-        for method in getattr(route.way.callback, "actions", None) or _SENDING
+        for method in getattr(route.way.callback, "actions", None) or ("post", "put", "patch", "delete")
         if "format>" not in route.path and kind in kinds_of(route.way.callback, method, route.way.url_name or "", route.path)
     )
     return [*dict.fromkeys(paths)]

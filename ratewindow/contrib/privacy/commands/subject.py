@@ -16,7 +16,6 @@ from ratewindow.management.subcommand import Subcommand, table
 from ratewindow.rooms import Found
 from ratewindow.rulebook import reading
 
-HEADS = ("WHERE", "NUMBER", "SINCE", "UNTIL")
 SETTLED_S = minutes.MINUTE_S + 3 * FLUSH_S  # when processes have sent what they hold of this minute
 
 
@@ -46,7 +45,7 @@ def _as_text(who: str, found: list[Found]) -> str:
     if not found:
         return f"Nothing is stored about {who}."
     rows = [(each.where, str(each.number), _moment(each.since), _moment(each.until)) for each in found]
-    return f"Stored about {who}:\n{table(HEADS, rows)}"
+    return f"Stored about {who}:\n{table(('WHERE', 'NUMBER', 'SINCE', 'UNTIL'), rows)}"
 
 
 def _moment(moment: datetime | None) -> str:
