@@ -44,8 +44,12 @@ class OverrideForm(EditForm, PlainOverrideForm):
     )
 
     class Meta:
-        widgets = {name: forms.TextInput(attrs={"class": "vTextField"}) for name in ("rule", "rate", "reason")}
-        widgets["identity"] = WhoInput(attrs={"class": "vTextField"})
+        widgets = {
+            "identity": WhoInput(attrs={"class": "vTextField"}),
+            "rate": forms.TextInput(attrs={"class": "vTextField"}),
+            "rule": forms.TextInput(attrs={"class": "vTextField"}),
+            "reason": forms.TextInput(attrs={"class": "vTextField"}),
+        }
         help_texts: dict[str, Any] = {
             "identity": _(
                 "An address or a network, such as 203.0.113.9 or 203.0.113.0/24 (a single IPv6 address stands for its /64, as in "
