@@ -44,8 +44,14 @@ def propose(rule: Rule, now: datetime, known: Waiting) -> Proposal | None:
     if not parts or len(parts) < len(rule.windows):
         return None
     most, requests, above = zip(*parts, strict=True)
-    since = min((step for step, _ in found.steps_of_rules), default=now)
-    return Proposal(rule, tuple(map(_with_headroom, most, rule.windows)), most, min(requests), sum(above), since)
+    return Proposal(
+        rule=rule,
+        windows=tuple(map(_with_headroom, most, rule.windows)),
+        most=most,
+        requests=min(requests),
+        above=sum(above),
+        since=min((step for step, _ in found.steps_of_rules), default=now),
+    )
 
 
 def propose_by(rules: Iterable[Rule], now: datetime, known: Waiting) -> Proposal | None:

@@ -139,12 +139,20 @@ def _latest(rule: str, outcome: str, found: Report, before: Report | None, now: 
     def spell(first: int) -> Spell:
         met, met_earlier = (sum(sums.met for sums in part) for part in (steps[first:stop], steps[:first]))
         start, count = starts[first], sum(counts[first:stop])
-        usually = _usually(before, rule, outcome, end - start)
-        ongoing = not is_over and now - end <= max(period.step, MOST_GAP * MINUTE)
-        met_before = met_earlier * ((end - start) / max(start - period.start, period.step))
         full = slice(first, max(stop - 1, first + 1))  # it may have ended within the last step
-        share = sum(counts[full]) / max(1, sum(sums.met for sums in steps[full]))
-        return Spell(rule, outcome, start, end, count, usually, ongoing, first == 0, met, met_before, share)
+        return Spell(
+            rule=rule,
+            outcome=outcome,
+            start=start,
+            end=end,
+            count=count,
+            usual=_usually(before, rule, outcome, end - start),
+            ongoing=not is_over and now - end <= max(period.step, MOST_GAP * MINUTE),
+            from_start=first == 0,
+            met=met,
+            met_before=met_earlier * ((end - start) / max(start - period.start, period.step)),
+            share=sum(counts[full]) / max(1, sum(sums.met for sums in steps[full])),
+        )
 
     whole = spell(begin)
     if whole.count <= TIMES * whole.usual or not is_large(whole.count, whole.met):

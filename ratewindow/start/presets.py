@@ -229,9 +229,13 @@ def _presets(kind: Kind, target: Target) -> Iterator[Preset]:
     fields = {"key": "ip", **kind.fields, "applies_to": target.applies_to, "pattern": target.pattern}
     for part in kind.parts or [Part("", fields["key"], kind.rate, kind.why)]:
         if target.name or "{name}" not in part.key:
-            of_part = {**fields, **_clients(part, target.name), **part.fields, "description": str(part.why)}
-            place = f"{kind.name}:{target.applies_to}:{target.pattern}"
-            yield Preset(kind.name, part.rate, of_part, place, part.name)
+            yield Preset(
+                name=kind.name,
+                rate=part.rate,
+                fields={**fields, **_clients(part, target.name), **part.fields, "description": str(part.why)},
+                place=f"{kind.name}:{target.applies_to}:{target.pattern}",
+                part=part.name,
+            )
 
 
 def _clients(part: Part, name: NameField | None) -> dict[str, Any]:
