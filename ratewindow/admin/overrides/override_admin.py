@@ -27,9 +27,12 @@ _ACTIONS = {"allow": _("Exempt"), "block": _("Block"), "rate": _("Rate")}
 
 @admin.display(description=_("action"), ordering="action")
 def action_badge(override: Override) -> SafeString:
-    state = override.state.replace(" ", "-")
-    words = override.rate if override.action == "rate" else _ACTIONS.get(override.action, override.action)
-    return format_html('<span class="rw-mode rw-{} rw-{}">{}</span>', override.action, state, words)
+    return format_html(
+        '<span class="rw-mode rw-{} rw-{}">{}</span>',
+        override.action,
+        override.state.replace(" ", "-"),
+        override.rate if override.action == "rate" else _ACTIONS.get(override.action, override.action),
+    )
 
 
 def row(request: HttpRequest) -> Any:

@@ -181,8 +181,13 @@ def _marks(request: HttpRequest, report: Report, rule: str) -> Iterator[dict[str
     for mark in (mark for marks_in in rooms.plugged("marks") for mark in marks_in(request, period, rule)):
         step = steps.get(period.step_of(mark.at))
         if step is not None:
-            when = long_label(period, mark.at) if period.step >= DAY else f"{time_zone.local(mark.at):%H:%M}"
-            yield {"step": step, "when": when, "short": mark.short, "text": mark.text, "url": mark.url}
+            yield {
+                "step": step,
+                "when": long_label(period, mark.at) if period.step >= DAY else f"{time_zone.local(mark.at):%H:%M}",
+                "short": mark.short,
+                "text": mark.text,
+                "url": mark.url,
+            }
 
 
 MOST_RULES = 100  # in the table; a report of a single rule shows any other

@@ -106,10 +106,16 @@ def in_code(request: HttpRequest) -> Iterator[dict[str, Any]]:
 
 def _fields(use: code_rates.CodeRate) -> dict[str, Any]:
     """What the rate says, as fields of the form, which begins in shadow: people enforce a rule when they have looked at it."""
-    fields = {"name": use.name, "applies_to": "named", "key": use.key, "methods": ",".join(sorted(use.methods))}
     more = {
         field: value
         for field, value in use.options.of_rule.items()
         if field != "mode" and value != rate_options.USUAL.of_rule[field]
     }
-    return {**fields, "normalise": use.normalise, **more}
+    return {
+        "name": use.name,
+        "applies_to": "named",
+        "key": use.key,
+        "methods": ",".join(sorted(use.methods)),
+        "normalise": use.normalise,
+        **more,
+    }

@@ -68,8 +68,12 @@ def _preview_of_row(row: RateRule, windows: Sequence[Window] | None = None) -> d
     warnings = [f"{doubt.text} {doubt.remedy}" for doubt in doubts(rule)]
     if row.pk and (problem := reading.problem_of(row.name)):
         warnings.append(gettext("The saved version of this rule %s.") % problem)
-    total = 0 if rule.applies_to in ("named", *rooms.targets()) else len(routes())
-    return {"sentence": said, "matches": [route.label for route in matched_by(rule)], "total": total, "warnings": warnings}
+    return {
+        "sentence": said,
+        "matches": [route.label for route in matched_by(rule)],
+        "total": 0 if rule.applies_to in ("named", *rooms.targets()) else len(routes()),
+        "warnings": warnings,
+    }
 
 
 COUNTING = _("Counting")  # the first of the fieldsets below the limits
