@@ -146,11 +146,11 @@ def _imported_late(path: str, request: HttpRequest) -> Any:
     return _imported(path)(request)
 
 
-def _imported(name: str) -> Any:
+def _imported(name: str) -> Callable[[HttpRequest], Any]:
     """The function at a dotted path. Raises ValueError if it cannot be imported, or is no function of the request."""
     module, _, attribute = name.rpartition(".")
     try:
-        function = getattr(import_module(module), attribute)
+        function: Callable[[HttpRequest], Any] = getattr(import_module(module), attribute)
     except Exception as error:  # importing a module may raise anything
         raise Problem(
             "{name!r} is not a key: it cannot be imported, {kind}: {error}", name=name, kind=type(error).__name__, error=error
