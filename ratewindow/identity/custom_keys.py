@@ -177,11 +177,10 @@ def extractor(key: CustomKey, normaliser: Normaliser) -> Extractor:
 
     def value(request: HttpRequest) -> str | None:
         try:
-            returned = _checked(function(request))
+            return typed(prefix, _checked(function(request)), normaliser)
         except Exception as error:
             report_failure(request, where, error)
             return None
-        return typed(prefix, returned, normaliser)
 
     return value
 
@@ -205,11 +204,10 @@ def awaited(key: CustomKey, normaliser: Normaliser) -> tuple[Extractor, Callable
 
     def value(request: HttpRequest) -> str | None:
         try:
-            returned = vars(request)[_AWAITED][key.name]
+            return typed(prefix, vars(request)[_AWAITED][key.name], normaliser)
         except KeyError:
             report_failure(request, where, ValueError("it is async, and awaited for async views only: name a plain function"))
             return None
-        return typed(prefix, returned, normaliser)
 
     return value, load
 
@@ -264,11 +262,10 @@ def scope(request: HttpRequest) -> str | None:
     if setting is None:
         return None
     try:
-        function = _of_scope(setting)
+        return _of_scope(setting)(request)
     except ValueError as error:  # a system check reports it, too; a server that runs no checks must still serve
         report_failure(request, f"RATEWINDOW['SCOPE'] ({setting})", error)
         return None
-    return function(request)
 
 
 def scoped(identity: str, scope: str) -> str:

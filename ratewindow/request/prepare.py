@@ -142,16 +142,15 @@ def policy(rule: Rule) -> str:
 
 def _computed(cost: Callable[[HttpRequest], int], request: HttpRequest, rules: Sequence[Rule]) -> int:
     """The cost by the site's function; 1 if that fails or returns no cost."""
-    names = [rule.name for rule in rules]
     try:
         factor = cost(request)
         if isinstance(factor, int) and factor > MOST_UNITS:
             factor = MOST_UNITS  # what nobody could pay must not become free
-        check_cost(factor)
+        return check_cost(factor)
     except Exception as error:
+        names = [rule.name for rule in rules]
         site_functions.failed("cost", names[0], error, "requests cost what the rule says", names)
         return 1
-    return factor
 
 
 def _check(rule: Rule, prefix: str, identity: str, factor: int) -> Check:
