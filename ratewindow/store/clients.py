@@ -18,7 +18,6 @@ from functools import cache
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlencode
 
-import redis
 import redis.asyncio
 from redis.asyncio.connection import SSLConnection as AsyncSSLConnection
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel

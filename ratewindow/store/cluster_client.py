@@ -4,7 +4,6 @@ import threading
 from time import monotonic
 from typing import Any
 
-import redis
 import redis.cluster
 from redis.connection import Connection, SSLConnection
 

@@ -7,7 +7,6 @@ import re
 from contextlib import suppress
 from typing import Any
 
-import redis
 import redis.asyncio
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
