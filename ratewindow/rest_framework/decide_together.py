@@ -78,8 +78,7 @@ class ViewThrottles:
     @cached_property
     def _listed(self) -> list[Any]:
         """The view's throttles once more: the view makes its own before it calls the first."""
-        make: Any = getattr(self.view, "get_throttles", list)
-        return list(make())
+        return list(getattr(self.view, "get_throttles", list)())
 
     def _is_listed(self, throttle: Any) -> bool:
         return any(type(each) is type(throttle) for each in self._listed)

@@ -288,8 +288,9 @@ def of_call(name: str, rate: Rate | None, key: custom_keys.Key | None, options: 
         check_name(name)
     if rate is None:
         if key is not None or options:
-            word = next(iter(options), "key")
-            raise ValueError(f"{word} belongs to a rate in code: give a rate, or set it at the rule in the admin")
+            raise ValueError(
+                f"{next(iter(options), 'key')} belongs to a rate in code: give a rate, or set it at the rule in the admin"
+            )
         return declared(name)
     uses = rated(name)
     other = uses[0] if uses and uses[0].place != A_CALL else None
