@@ -34,21 +34,18 @@ class Door:
     cost: Cost = 1
     block = True
     at_view = False  # sets ``request.limited``, as django-ratelimit does, and may be given the request of DRF
+    rules: Callable[[Rulebook, HttpRequest], Iterable[Rule]]  # those that hold for a request here
 
     @property
     def awaited(self) -> Awaited | None:
         """The door for one request, where functions of the site's must be awaited for it."""
         return None
 
-    def rules(self, book: Rulebook, request: HttpRequest) -> Iterable[Rule]:
-        """The rules that hold for this request here."""
-        raise NotImplementedError
-
 
 class PathDoor(Door):
     """The door for every rule that applies by path: the middleware's."""
 
-    rules = staticmethod(Rulebook.match)  # type: ignore[assignment]  # one call less in each request
+    rules = staticmethod(Rulebook.match)  # one call less in each request
 
 
 class ViewDoor(Door):
