@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ratewindow"
-MOST_WHOLE, MOST_CORE = 18_460, 13_740
+MOST_WHOLE, MOST_CORE = 18_480, 13_610
 MOST_LINES, MOST_SHORT, SHORT = 400, 60, 40
 
 
