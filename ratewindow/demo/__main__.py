@@ -61,6 +61,7 @@ def main() -> None:
                 "RATEWINDOW_DEMO_DATABASE": str(Path(folder, "db.sqlite3")),
                 "RATEWINDOW_REDIS_URL": url,
             }
+            print("Making the database ...", flush=True)
             django.setup()
             fill()
             server.set_app(StaticFilesHandler(get_wsgi_application()))

@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 
 import ratewindow
 from ratewindow import conf
+from ratewindow.conf.in_words import page
 from ratewindow.contrib.moving.importers import django_ratelimit
 from ratewindow.rules import code_rates
 from ratewindow.testing import Rule, fresh_counts, override_rules
@@ -332,7 +333,7 @@ def test_mistakes_are_said() -> None:
 def test_what_became_safer_is_said_by_a_check() -> None:
     [message] = [each for each in run_checks(tags=["ratewindow"]) if each.id == "ratewindow.I001"]
     assert message.hint is not None
-    assert message.hint.endswith("See docs/migration/django_ratelimit.md.")
+    assert message.hint.endswith(f"See {page('migration/django_ratelimit.md')}.")
 
 
 def test_a_site_can_import_it_before_its_apps_are_loaded() -> None:
