@@ -2,10 +2,10 @@
 
 import contextlib
 import importlib.util
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +13,7 @@ from testproject.redis_server import free_port
 from tests.support.daemons import as_user, own_folder, running, wait_until_ready
 
 USER = "mysql"
+PROGRAM = Path("/usr/sbin/mariadbd")  # of Debian; few paths of programs name that folder
 # As little written to the disk as it allows.
 OPTIONS = "--innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=32M --innodb-log-file-size=16M --skip-log-bin"
 
@@ -25,7 +26,7 @@ def url(port: int, name: str) -> str:
 @contextlib.contextmanager
 def server() -> Iterator[int]:
     """The port of a server without databases, which makes them as MariaDB does that nobody has configured, but in UTF-8."""
-    if not shutil.which("mariadbd") or importlib.util.find_spec("MySQLdb") is None:
+    if not PROGRAM.exists() or importlib.util.find_spec("MySQLdb") is None:
         pytest.skip("NO MARIADB AND MYSQLCLIENT HERE: apt-get install mariadb-server, pip install mysqlclient")
     with own_folder("ratewindow-mariadb-", USER) as folder:
         port = free_port()
@@ -33,7 +34,7 @@ def server() -> Iterator[int]:
         install = f"mariadb-install-db {data} --auth-root-authentication-method=normal --skip-test-db"
         subprocess.run(as_user(install.split(), USER), check=True, capture_output=True, cwd=folder)
         places = f"--socket={folder}/socket --pid-file={folder}/pid --bind-address=127.0.0.1 --port={port}"
-        serve = f"mariadbd {data} {places} --character-set-server=utf8mb4 {OPTIONS}"
+        serve = f"{PROGRAM} {data} {places} --character-set-server=utf8mb4 {OPTIONS}"
         with running(serve.split(), folder, USER, signal.SIGTERM):
             wait_until_ready([*_client(port), "-e", "SELECT 1"])
             yield port
