@@ -45,7 +45,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "The middleware and each decorator or throttle decide their rules in one call each.": (
         f"{_GUARD}::test_is_given_back_in_one_call_and_the_refusal_stays_known",
     ),
-    "A new one starts in shadow: it counts and refuses nobody.": (
+    "A new one starts in shadow: it counts, and never refuses.": (
         "admin/rules/test_rule_admin.py::test_a_new_rule_is_in_shadow_until_somebody_says_otherwise",
         f"{_DOORS}::test_shadow_rules_refuse_nobody_and_send_no_headers",
         "report/test_sentence.py::test_what_a_rule_in_shadow_would_refuse_is_named_when_it_is_much",

@@ -51,6 +51,17 @@ def test_it_is_read_in_a_few_minutes() -> None:
     assert len([word for word in shown.split() if word.strip("|-:")]) <= 900
 
 
+def cells(table: str) -> list[list[str]]:
+    """What stands below the heads of a table, without the names of rows and what is not applicable."""
+    rows = [line.strip().strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip().replace("n/a", "") for cell in row[1:]] for row in rows[2:]]
+
+
+def test_its_table_is_the_one_that_was_measured() -> None:
+    measured = (CHECKOUT / "conformance" / "table.md").read_text()
+    assert cells(README.partition("## Beside others")[2].partition("\n## ")[0]) == cells(measured)
+
+
 def test_its_shortest_example_is_the_one_that_runs() -> None:
     code = (CHECKOUT / "examples" / "one_file.py").read_text().partition("\n\n")[2]
     assert f"```python\n{code}```" in README
